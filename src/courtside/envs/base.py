@@ -1,0 +1,59 @@
+"""The contract of a pure-JAX world.
+
+A world is a frozen object with a `spec` and two pure functions. `reset` draws a first state from a key, `step` moves
+one state on. Neither knows about batches (callers `vmap`) nor about resets (`envs.wrappers` does that, and enforces the
+time limit of the spec), so dynamics read like the rules of the game. `courtside check ENV` tests all of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from courtside.spaces import Space
+from courtside.types import Obs, TimeStep
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvSpec:
+    """What a world promises; static, so that shapes are known before anything is compiled."""
+
+    name: str
+    observation: Space
+    """What one agent sees."""
+    action: Space
+    """What one agent may do."""
+    num_agents: int = 1
+    time_limit: int | None = None
+    """Steps after which an episode is truncated; None where the world ends its episodes itself."""
+
+
+@runtime_checkable
+class Env(Protocol):
+    """A pure-JAX world; `State` is any pytree of arrays."""
+
+    @property
+    def spec(self) -> EnvSpec: ...
+
+    def reset(self, key: PRNGKeyArray) -> tuple[Any, Obs]:
+        """A first state and what the agents see in it (arrays `[A, ...]`)."""
+        ...
+
+    def step(self, state: Any, action: Array, key: PRNGKeyArray) -> tuple[Any, TimeStep]:
+        """One step; `action` is `[A]` (Discrete) or `[A, U]`. No reset inside: `obs` is what the step led to."""
+        ...
+
+
+def make_timestep(
+    obs: Obs,
+    reward: Float[Array, "A"],
+    terminated: Bool[Array, "A"],
+    truncated: Bool[Array, "A"] | None = None,
+    info: dict[str, Array] | None = None,
+) -> TimeStep:
+    """The TimeStep of a raw `step`: nothing was reset, so the final observation is the observation."""
+    cut = jnp.zeros_like(terminated) if truncated is None else truncated
+    return TimeStep(obs, reward, terminated, cut, obs, {} if info is None else info)

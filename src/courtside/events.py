@@ -1,0 +1,84 @@
+"""What happens during a run, as plain records: `train.run` yields them, terminal, log, checkpoint and verdict consume them.
+
+A consumer must be done with `state` before it asks for the next event: its buffers are reused by the next chunk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from courtside.config import Config
+
+
+@dataclass(frozen=True)
+class Started:
+    """Everything is checked and sized; nothing is compiled yet."""
+
+    config: Config
+    memory_mb: dict[str, float]
+    """What will be held in memory, by part: envs, rollout, network, ..."""
+    device: str
+    notes: tuple[str, ...] = ()
+    """What the user should know: names resolved, episodes that restart after a resume, ..."""
+    update: int = 0
+    """Updates already done: above 0 when a run continues."""
+
+
+@dataclass(frozen=True)
+class Compiling:
+    """Sent about ten times a second while the program is compiled."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Compiled:
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One chunk of updates is done."""
+
+    step: int
+    update: int
+    rows: list[dict[str, float]]
+    """One record of metrics per update: `step`, `update`, `charts/...`, `losses/...`."""
+    seconds: float
+    steps_per_second: float
+    rollout_share: float | None
+    """Share of the time spent in the Rollout Phase, the rest being the Learning Phase; None before it is known."""
+    state: Any = field(repr=False, default=None)
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """The policy of this very moment was evaluated."""
+
+    step: int
+    update: int
+    metrics: dict[str, float]
+    """`eval/episodic_return`, `eval/episodic_length`, ..."""
+    is_best: bool
+    state: Any = field(repr=False, default=None)
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something the user should know now: a worker was restarted, memory is short, ..."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Finished:
+    """All planned updates are done."""
+
+    step: int
+    update: int
+    seconds: float
+    state: Any = field(repr=False, default=None)
+
+
+Event = Started | Compiling | Compiled | Progress | Evaluated | Notice | Finished

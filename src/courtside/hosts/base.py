@@ -1,0 +1,59 @@
+"""The contract of a world that is stepped outside JAX: batches of NumPy arrays in, batches out.
+
+A host resets an env by itself when its episode ends, and keeps the true last observation apart, as `envs.wrappers` does
+for JAX worlds. Observations leave it already encoded (`preprocess.encode`), actions enter it already decoded.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from courtside.envs.base import EnvSpec
+
+
+class HostStep(NamedTuple):
+    """One step of B envs; arrays belong to the receiver until the next call of `step`."""
+
+    features: np.ndarray
+    """What to act on next; after an end the first of the new episode. float32 [B, A, D]"""
+    reward: np.ndarray
+    """float32 [B, A]"""
+    terminated: np.ndarray
+    """bool [B, A]"""
+    truncated: np.ndarray
+    """bool [B, A]"""
+    final_features: np.ndarray
+    """What the step led to, never replaced by a reset. float32 [B, A, D]"""
+    ended: np.ndarray
+    """bool [B]: the episode ended in this step"""
+    episode_return: np.ndarray
+    """float32 [B, A]: counts where `ended`"""
+    episode_length: np.ndarray
+    """int32 [B]: counts where `ended`"""
+
+
+class Host(Protocol):
+    """B envs behind one handle."""
+
+    spec: EnvSpec
+    num_envs: int
+
+    def reset(self, seed: int) -> np.ndarray:
+        """Start fresh episodes, env i seeded with `seed + i`; returns features [B, A, D]."""
+        ...
+
+    def step(self, action: np.ndarray) -> HostStep:
+        """`action` is [B, A] (one discrete choice) or [B, A, U]."""
+        ...
+
+    def notices(self) -> list[str]:
+        """Sentences for the user since the last call: which way of stepping was chosen, which env was restarted."""
+        ...
+
+    def memory_mb(self) -> float:
+        """Measured memory of all envs together, in MB."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,108 @@
+"""Names of worlds and presets; an unknown name lists the near ones. Nothing heavy is imported before it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from courtside.config import unknown_name
+from courtside.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class EnvEntry:
+    """A world of ours."""
+
+    name: str
+    target: str
+    """`module:callable` that builds it."""
+    about: str
+    aliases: tuple[str, ...] = ()
+    """Other names it answers to, such as Gymnasium's id of the same world."""
+
+
+@dataclass(frozen=True)
+class EnvSource:
+    """Where an env id leads: `jax` (a world of ours), `gym` (a Gymnasium id) or `module` (the user's class)."""
+
+    kind: str
+    name: str
+    note: str = ""
+
+
+ENVS: tuple[EnvEntry, ...] = (
+    EnvEntry("cartpole", "courtside.envs.classic:CartPole", "balance a pole on a cart", ("CartPole-v1",)),
+    EnvEntry("acrobot", "courtside.envs.classic:Acrobot", "swing a two-link arm up", ("Acrobot-v1",)),
+    EnvEntry("mountain-car", "courtside.envs.classic:MountainCar", "rock a car out of a valley", ("MountainCar-v0",)),
+    EnvEntry(
+        "pendulum", "courtside.envs.classic:Pendulum", "swing a pendulum up with torque (continuous)", ("Pendulum-v1",)
+    ),
+    EnvEntry("probe-constant", "courtside.envs.probe:Constant", "probe: the value is 1"),
+    EnvEntry("probe-observed-value", "courtside.envs.probe:ObservedValue", "probe: the value is what is seen"),
+    EnvEntry("probe-discount", "courtside.envs.probe:Discount", "probe: the reward comes one step later"),
+    EnvEntry("probe-action", "courtside.envs.probe:ActionChoice", "probe: one action is the right one"),
+    EnvEntry("probe-observed-action", "courtside.envs.probe:ObservedAction", "probe: the right action is what is seen"),
+    EnvEntry("probe-continuous", "courtside.envs.probe:Continuous", "probe: the right number is what is seen"),
+    EnvEntry("probe-two-agents", "courtside.envs.probe:TwoAgents", "probe: two agents, each with its own right action"),
+    EnvEntry("probe-time-limit", "courtside.envs.probe:TimeLimit", "probe: tells a time limit from an end"),
+    EnvEntry("probe-multi-discrete", "courtside.envs.probe:MultiChoice", "probe: several right choices at once"),
+)
+
+
+def find_env(env_id: str) -> EnvSource:
+    """Say where an env id leads, or which names come near it."""
+    prefix, colon, rest = env_id.partition(":")
+    if colon and prefix == "gym":
+        return EnvSource("gym", rest)
+    if colon:
+        return EnvSource("module", env_id)
+    for entry in ENVS:
+        if env_id.lower() == entry.name or env_id in entry.aliases:
+            note = (
+                f"{env_id} runs as our JAX world {entry.name!r}; --env-id gym:{env_id} takes Gymnasium's own."
+                if env_id in entry.aliases
+                else ""
+            )
+            return EnvSource("jax", entry.name, note)
+    if _in_gymnasium(env_id):
+        return EnvSource(
+            "gym", env_id, f"{env_id} is not a world of ours, so Gymnasium's own is used (--env-id gym:{env_id})."
+        )
+    raise ConfigError(
+        unknown_name("env", env_id, [e.name for e in ENVS], "courtside envs") + " Any Gymnasium env is gym:NAME."
+    )
+
+
+def make_jax_env(name: str) -> Any:
+    """Build a world of ours by its name."""
+    entry = next(e for e in ENVS if e.name == name)
+    return load_object(entry.target)()
+
+
+def load_object(target: str) -> Callable[..., Any]:
+    """Import `module:name`."""
+    module_name, _, attribute = target.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name and (module_name == error.name or module_name.startswith(error.name + ".")):
+            raise ConfigError(
+                f"There is no module {module_name!r} to take {attribute!r} from; start courtside where it can be imported."
+            ) from error
+        raise ConfigError(f"The module {module_name!r} needs {error.name!r}, which is not installed.") from error
+    if not attribute or not hasattr(module, attribute):
+        names = [n for n in dir(module) if not n.startswith("_")]
+        raise ConfigError(unknown_name(f"class in {module_name}", attribute, names))
+    return getattr(module, attribute)
+
+
+def _in_gymnasium(env_id: str) -> bool:
+    """Whether Gymnasium knows the id; False where it is not installed."""
+    if importlib.util.find_spec("gymnasium") is None:
+        return False
+    import gymnasium
+
+    return env_id in gymnasium.registry

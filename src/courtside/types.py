@@ -1,0 +1,96 @@
+"""Every pytree that crosses a module, and the key to their dimensions.
+
+P population, T time (steps of one rollout), B envs, A agents, D features, U action size, N atoms.
+Order is P, T, B, A, rest. A single-agent world has A = 1. `*batch` stands for the leading axes that happen to be there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
+
+Obs = PyTree[Array]
+"""What the agents see: arrays with leading axes `*batch A`, as nested as the env's observation space."""
+
+
+class TimeStep(eqx.Module):
+    """What one step of a world returns."""
+
+    obs: Obs
+    """The observation to act on next; after an episode's end the first of the new episode. [*batch, A, ...]"""
+    reward: Float[Array, "*batch A"]
+    terminated: Bool[Array, "*batch A"]
+    """The task ended here: nothing follows, the value of what follows is 0."""
+    truncated: Bool[Array, "*batch A"]
+    """A clock cut the episode here: something would follow, its value is the value of `final_obs`."""
+    final_obs: Obs
+    """The observation that this step led to, never replaced by a reset; equals `obs` where nothing ended."""
+    info: dict[str, Array]
+    """What the world itself wants logged (success, doors opened, ...); may be empty."""
+
+
+class EpisodeState(eqx.Module):
+    """A world's state plus what auto-reset has to remember about the running episode."""
+
+    inner: PyTree
+    episode_return: Float[Array, "*batch A"]
+    episode_length: Int[Array, "*batch"]
+
+
+class EpisodeEnd(eqx.Module):
+    """Which episodes ended in a step, and with what; the numbers count only where `ended`."""
+
+    ended: Bool[Array, "*batch"]
+    episode_return: Float[Array, "*batch A"]
+    episode_length: Int[Array, "*batch"]
+
+
+class Rollout(eqx.Module):
+    """T steps of B envs, exactly as the policy saw them: the only thing the Learning Phase is given."""
+
+    features: Float[Array, "T B A D"]
+    """Observations as `preprocess.encode` lays them out, before running normalisation."""
+    action: Array
+    """As drawn from the policy, before any clipping to the env's range. [T, B, A] or [T, B, A, U]"""
+    reward: Float[Array, "T B A"]
+    """As the env paid it."""
+    terminated: Bool[Array, "T B A"]
+    truncated: Bool[Array, "T B A"]
+    final_features: Float[Array, "T B A D"]
+    """What each step led to, never replaced by a reset."""
+    last_features: Float[Array, "B A D"]
+    """What the policy would act on next: the bootstrap of the last step."""
+
+
+class RunningStats(eqx.Module):
+    """Mean and variance over everything seen so far."""
+
+    mean: Float[Array, "*D"]
+    var: Float[Array, "*D"]
+    count: Float[Array, ""]
+
+
+class TrainState(eqx.Module):
+    """All that a run is: what a checkpoint holds and what continues bit for bit."""
+
+    params: PyTree
+    opt_state: PyTree
+    key: PRNGKeyArray
+    update: Int[Array, ""]
+    """Policy updates done so far; also the position on every schedule."""
+    env_state: PyTree
+    """EpisodeState with leading axis B; None for worlds that live outside JAX."""
+    obs: PyTree
+    """What each env shows now. [B, A, ...]; None for worlds that live outside JAX."""
+    policy_state: PyTree
+    """What a recurrent policy remembers. [B, A, ...]; empty for feed-forward networks."""
+    obs_stats: RunningStats
+    discounted_return: Float[Array, "B A"]
+    """Running discounted sum of rewards, whose spread scales the rewards."""
+    return_stats: RunningStats
+
+
+Metrics = dict[str, Float[Array, ""]]
+Info = dict[str, Any]

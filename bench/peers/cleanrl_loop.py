@@ -3,9 +3,9 @@
     python cleanrl_loop.py --cleanrl-dir CLEANRL --num-envs 4 --num-steps 128 --threads 1
 
 CLEANRL is a checkout that holds cleanrl/ppo.py; the interpreter needs torch, gymnasium, tyro and tensorboard.
-ppo.py runs as a subprocess with a budget it never reaches and is ended after the last window. It prints a line
-`SPS: ...` as each update ends; the windows are timed by the arrival of those lines, since the number in them is a
-mean from the start. first_update_s counts from the start of that subprocess. Nothing is compiled.
+ppo.py runs as a subprocess with a budget it never reaches and is ended after the last window. It prints a
+line `SPS: ...` as each update ends; the windows are timed by the arrival of those lines, since the number in
+them is a mean from the start. first_update_s counts from the start of that subprocess. Nothing is compiled.
 """
 
 import os
@@ -64,12 +64,12 @@ def time_updates(command: list[str], threads: int, clock: harness.UpdateClock) -
             process.terminate()
             process.wait()
         errors.seek(0)
-        raise SystemExit(f"CleanRL's ppo.py stopped (exit {process.returncode}) early:\n{errors.read()[-2000:]}")
+        raise SystemExit(f"ppo.py stopped early, exit {process.returncode}:\n{errors.read()[-2000:]}")
 
 
 def main() -> None:
     parser = harness.make_parser(__doc__)
-    parser.add_argument("--cleanrl-dir", type=Path, required=True, help="a checkout that holds cleanrl/ppo.py")
+    parser.add_argument("--cleanrl-dir", type=Path, required=True, help="holds cleanrl/ppo.py")
     parser.add_argument("--threads", type=int, default=1, help="torch threads (OMP_NUM_THREADS)")
     args = parser.parse_args()
 

@@ -1,8 +1,8 @@
 """What every peer script shares: the command line, the settings, the clock and the one-line report.
 
-Each script beside this file runs in the *peer's* interpreter, drives the peer's own training loop on CartPole-v1
-and measures full training (rollout + learning) in environment steps per second. The figure is the median over
-windows; whatever comes before the first window (imports, compiling, the first update) is reported apart.
+Each script beside this file runs in the *peer's* interpreter, drives the peer's own training loop on
+CartPole-v1 and measures full training (rollout + learning) in environment steps per second. The figure is the
+median over windows; what comes before the first one (imports, compiling, first update) is reported apart.
 Only the standard library is imported here, so the module loads under any interpreter.
 """
 

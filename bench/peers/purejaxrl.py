@@ -2,10 +2,10 @@
 
     python purejaxrl.py --purejaxrl-dir PUREJAXRL --num-envs 4 --num-steps 128
 
-PUREJAXRL is a checkout that holds purejaxrl/ppo.py; the interpreter needs jax, flax, optax, distrax and gymnax
-before 1.0 (later ones return six values from `step`). Its wrappers.py imports brax and navix, which PPO on
-CartPole never calls: empty stand-ins take their place, which spares the peer their import time. Windows, compile
-time and first update: see whole_run.py.
+PUREJAXRL is a checkout that holds purejaxrl/ppo.py; the interpreter needs jax, flax, optax, distrax and
+gymnax before 1.0 (later ones return six values from `step`). Its wrappers.py imports brax and navix, which
+PPO on CartPole never calls: empty stand-ins take their place, which spares the peer their import time.
+Windows, compile time and first update: see whole_run.py.
 """
 
 import importlib
@@ -51,7 +51,7 @@ def make_config(num_envs: int, num_steps: int, num_updates: int) -> dict:
 
 def main() -> None:
     parser = harness.make_parser(__doc__)
-    parser.add_argument("--purejaxrl-dir", type=Path, required=True, help="a checkout that holds purejaxrl/ppo.py")
+    parser.add_argument("--purejaxrl-dir", type=Path, required=True, help="holds purejaxrl/ppo.py")
     args = parser.parse_args()
 
     folder = args.purejaxrl_dir.resolve() / "purejaxrl"

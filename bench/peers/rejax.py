@@ -2,10 +2,10 @@
 
     python rejax.py --num-envs 4 --num-steps 128
 
-The interpreter needs rejax and gymnax before 1.0 (later ones return six values from `step`). Evaluation is off:
-its callback is replaced by an empty one, as rejax offers, and the first evaluation is skipped. Where rejax
-differs whatever the settings: two optimisers, a per-element gradient clip, Adam's default epsilon. Windows,
-compile time and first update: see whole_run.py.
+The interpreter needs rejax and gymnax before 1.0 (later ones return six values from `step`). Evaluation is
+off: its callback is replaced by an empty one, as rejax offers, and the first evaluation is skipped. Where
+rejax differs whatever the settings: two optimisers, a per-element gradient clip, Adam's default epsilon,
+initialisation not orthogonal. Windows, compile time and first update: see whole_run.py.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""Stable-Baselines3 PPO on CartPole-v1: full training steps per second; with `--system sbx`, its JAX sibling SBX.
+"""Stable-Baselines3 PPO on CartPole-v1: full training steps per second; `--system sbx` for its JAX sibling.
 
     python sb3.py --num-envs 4 --num-steps 128 --threads 1
 
@@ -44,7 +44,7 @@ class WindowCallback(BaseCallback):
 
 
 def make_model(system: str, num_envs: int, num_steps: int, seed: int) -> Any:
-    """PPO of the chosen system with the common settings; SBX has no clipped value loss and takes flax's tanh."""
+    """PPO of the chosen system with the common settings; SBX never clips the value loss."""
     kwargs: dict[str, Any] = {}
     if system == "sbx":
         import jax.numpy as jnp

@@ -1,8 +1,9 @@
 """Measures JAX peers whose whole training run is one compiled function of a key.
 
-Such a peer cannot be timed from update to update, so each window is one whole run, with as many updates as fill
-it. One-update training is compiled first and cold: it gives the compile time (tracing, lowering, compiling) and
-the seconds from process start to a first update done. A longer program is then compiled for the windows.
+Such a peer cannot be timed from update to update, so each window is one whole run, with as many updates as
+fill it. One-update training is compiled first, with no compilation cache: it gives the compile time (tracing,
+lowering, compiling) and the seconds from process start to a first update done. A longer program is then
+compiled for the windows.
 """
 
 import math
@@ -60,6 +61,7 @@ def measure(
     make_train: Callable[[int], Train], *, steps_per_update: int, seconds: float, repeats: int, seed: int
 ) -> Measured:
     """Time `make_train(num_updates)`, a peer's own train function, over `repeats` whole runs."""
+    jax.config.update("jax_enable_compilation_cache", False)
     start = time.perf_counter()
     single = compile_train(make_train(1))
     compile_s = time.perf_counter() - start

@@ -48,6 +48,8 @@ class RunConfig:
     """Environment steps between evaluations; 0 turns them off, -1 spreads ten over the run."""
     eval_episodes: int = 32
     """Episodes of one evaluation."""
+    eval_deterministic: bool = False
+    """Evaluate with the most likely action instead of drawing actions as training does."""
     checkpoint_seconds: float = 10.0
     """Seconds between checkpoints; one is also written at the end and when you stop the run."""
     keep_checkpoints: int = 3
@@ -149,14 +151,17 @@ class Config:
 
     @property
     def batch_size(self) -> int:
+        """Samples of one update: num_envs x num_steps."""
         return self.env.num_envs * self.ppo.num_steps
 
     @property
     def minibatch_size(self) -> int:
+        """Samples of one gradient step: batch_size / num_minibatches."""
         return self.batch_size // self.ppo.num_minibatches
 
     @property
     def num_updates(self) -> int:
+        """Rounds of Rollout Phase and Learning Phase: total_timesteps / batch_size, rounded down."""
         return self.run.total_timesteps // self.batch_size
 
     @property

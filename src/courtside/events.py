@@ -49,7 +49,6 @@ class Progress:
     steps_per_second: float
     rollout_share: float | None
     """Share of the time spent in the Rollout Phase, the rest being the Learning Phase; None before it is known."""
-    state: Any = field(repr=False, default=None)
 
 
 @dataclass(frozen=True)
@@ -61,6 +60,15 @@ class Evaluated:
     metrics: dict[str, float]
     """`eval/episodic_return`, `eval/episodic_length`, ..."""
     is_best: bool
+    state: Any = field(repr=False, default=None)
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Nothing is pending: a run that goes on from this state is the same run."""
+
+    step: int
+    update: int
     state: Any = field(repr=False, default=None)
 
 
@@ -78,7 +86,6 @@ class Finished:
     step: int
     update: int
     seconds: float
-    state: Any = field(repr=False, default=None)
 
 
-Event = Started | Compiling | Compiled | Progress | Evaluated | Notice | Finished
+Event = Started | Compiling | Compiled | Progress | Evaluated | Settled | Notice | Finished

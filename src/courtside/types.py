@@ -6,8 +6,6 @@ Order is P, T, B, A, rest. A single-agent world has A = 1. `*batch` stands for t
 
 from __future__ import annotations
 
-from typing import Any
-
 import equinox as eqx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
@@ -72,6 +70,13 @@ class RunningStats(eqx.Module):
     count: Float[Array, ""]
 
 
+class Policy(eqx.Module):
+    """What acting needs: the network and the statistics that scale its input."""
+
+    params: PyTree
+    obs_stats: RunningStats
+
+
 class TrainState(eqx.Module):
     """All that a run is: what a checkpoint holds and what continues bit for bit."""
 
@@ -90,7 +95,12 @@ class TrainState(eqx.Module):
     discounted_return: Float[Array, "B A"]
     """Running discounted sum of rewards, whose spread scales the rewards."""
     return_stats: RunningStats
+    best_score: Float[Array, ""]
+    """Best mean return of an evaluation so far; -inf before the first."""
+
+    @property
+    def policy(self) -> Policy:
+        return Policy(self.params, self.obs_stats)
 
 
 Metrics = dict[str, Float[Array, ""]]
-Info = dict[str, Any]

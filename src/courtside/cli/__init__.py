@@ -1,0 +1,123 @@
+"""The `courtside` command: finds the verb, calls it, and turns every error into one sentence and an exit status.
+
+Nothing heavy is imported here: `courtside --help` must answer at once.
+
+Exit status: 0 done, 1 `--require-pass` and the verdict is no pass, 2 an error of the user's, 70 a bug in courtside,
+130 after Ctrl-C, 141 when the reader of a pipe went away, 143 after SIGTERM.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+from courtside.errors import CourtsideError
+
+VERBS = {
+    "train": ("train", "train [PRESET]", "train an agent; the preset is cartpole unless you name another"),
+    "resume": ("resume", "resume RUN", "go on with a run that was stopped or killed"),
+    "eval": ("evaluate", "eval RUN", "play episodes with a trained policy and print its score"),
+    "check": ("check", "check ENV", "test whether an environment keeps the contract"),
+    "presets": ("presets", "presets", "list the known-good settings and what they are judged by"),
+    "envs": ("envs", "envs", "list the worlds you can train on"),
+}
+"""Verb -> module in this folder, how it is typed, what it does."""
+
+BUG, INTERRUPTED, BROKEN_PIPE = 70, 130, 141
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command line and return its exit status."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in args or os.environ.get("COURTSIDE_DEBUG", "") not in ("", "0")
+    try:
+        return run(args)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The interpreter flushes stdout once more as it leaves, which would complain again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except Exception as error:
+        if debug:
+            raise
+        return report(error)
+
+
+def run(args: list[str]) -> int:
+    """Carry out one command; whatever a broken pipe has to complain about comes up here and not as Python leaves."""
+    try:
+        status = dispatch(args)
+    except SystemExit as leaving:  # how argparse and tyro end after printing their help
+        status = leaving.code if isinstance(leaving.code, int) else 0
+    sys.stdout.flush()
+    return status
+
+
+def dispatch(args: list[str]) -> int:
+    """Answer the few words that need no module, hand everything else to its verb."""
+    if args[:1] == ["help"]:
+        args = [*args[1:2], "--help"]
+    if not args or args[0] in ("-h", "--help"):
+        print(overview())
+        return 0
+    if args[0] in ("--version", "-V"):
+        print(f"courtside {version()}")
+        return 0
+    verb, rest = args[0], args[1:]
+    if verb not in VERBS:
+        raise unknown_verb(verb)
+    if verb != "train":  # there it is a setting like any other
+        rest = [arg for arg in rest if arg != "--debug"]
+    return importlib.import_module(f"courtside.cli.{VERBS[verb][0]}").main(rest)
+
+
+def overview() -> str:
+    """The page that `courtside --help` prints."""
+    verbs = "\n".join(f"  {usage:<16} {about}" for _, usage, about in VERBS.values())
+    return f"""Train reinforcement-learning agents, stop and go on at any moment, and see whether it worked.
+
+usage: courtside COMMAND [ARGUMENTS]
+
+commands:
+{verbs}
+
+options:
+  -h, --help       this page; `courtside COMMAND --help` tells about one command
+  --version        print the version
+  --debug          behind any command: show the full traceback of an error
+
+examples:
+  courtside train cartpole
+  courtside train --env-id gym:Acrobot-v1 --total-timesteps 200000 --seed 3"""
+
+
+def version() -> str:
+    from importlib import metadata
+
+    try:
+        return metadata.version("courtside")
+    except metadata.PackageNotFoundError:
+        return "(run from its source folder, not installed)"
+
+
+def unknown_verb(verb: str) -> CourtsideError:
+    from courtside.config import unknown_name
+    from courtside.errors import ConfigError
+
+    return ConfigError(unknown_name("command", verb, list(VERBS), "courtside --help"))
+
+
+def report(error: Exception) -> int:
+    """Say on stderr what went wrong, in one line, and return the exit status that belongs to it."""
+    text = " ".join(str(error).split())
+    if isinstance(error, CourtsideError):
+        print(f"courtside: {text}", file=sys.stderr)
+        return 2
+    found = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    print(
+        f"courtside: This is a bug in courtside ({found}); add --debug to the same command to see the traceback.",
+        file=sys.stderr,
+    )
+    return BUG

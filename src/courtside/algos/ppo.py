@@ -1,0 +1,335 @@
+"""Proximal Policy Optimization: the Learning Phase.
+
+Schulman et al. 2017 (arXiv:1707.06347), with the details that made it work in practice: orthogonal initialisation, Adam
+epsilon 1e-5, advantages normalised per minibatch, clipped value loss, entropy bonus, global gradient norm clip, annealed
+rates, early stop on KL.
+
+Where we depart from common code: a time limit is bootstrapped with the value of the true last observation; values and
+log-probabilities of a rollout are computed in one pass after it (same network, same numbers, one large product instead of
+many small ones); running statistics move once per update, after it, so that a rollout and its update see the same numbers.
+
+Logs losses/{policy_loss, value_loss, entropy, approx_kl, old_approx_kl, clipfrac, explained_variance, grad_norm} and
+charts/learning_rate; losses are means over all minibatch steps of the update.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from courtside import spaces
+from courtside.config import Config, NetConfig
+from courtside.nets import distributions
+from courtside.nets.actor_critic import ActorCritic, make_actor_critic
+from courtside.ops import losses
+from courtside.ops.permutation import random_order
+from courtside.ops.returns import discounted_running_return, generalized_advantage
+from courtside.ops.running_stats import make_running_stats, merge_batch, normalize, scale
+from courtside.ops.schedules import ScheduleNumbers, make_schedule_numbers, schedule_value
+from courtside.preprocess import OBS_CLIP, REWARD_CLIP
+from courtside.schedules import parse_schedule
+from courtside.spaces import Space
+from courtside.types import Metrics, Policy, Rollout, TrainState
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What decides shapes and switches: static, part of the compiled program."""
+
+    observation: Space
+    action: Space
+    num_agents: int
+    num_envs: int
+    num_steps: int
+    num_minibatches: int
+    net: NetConfig
+    norm_adv: bool
+    clip_vloss: bool
+    norm_obs: bool
+    norm_reward: bool
+    early_stop: Literal["off", "epoch", "minibatch"]
+    adam_eps: float
+
+
+class Hyper(eqx.Module):
+    """Rates and coefficients: traced, so that many settings can share one compiled program."""
+
+    learning_rate: ScheduleNumbers
+    clip_coef: ScheduleNumbers
+    ent_coef: ScheduleNumbers
+    vf_coef: Float[Array, "*P"]
+    gamma: Float[Array, "*P"]
+    gae_lambda: Float[Array, "*P"]
+    max_grad_norm: Float[Array, "*P"]
+    target_kl: Float[Array, "*P"]
+    num_updates: Float[Array, "*P"]
+    """Planned updates: where the schedules end."""
+    update_epochs: Int[Array, "*P"]
+
+
+class Batch(eqx.Module):
+    """A rollout ready to learn from: M samples, or one minibatch of them."""
+
+    features: Float[Array, "M D"]
+    action: Array
+    log_prob: Float[Array, "M"]
+    value: Float[Array, "M"]
+    advantage: Float[Array, "M"]
+    target: Float[Array, "M"]
+
+
+class Learner(eqx.Module):
+    """What moves during an update. The parameters are one long vector here: one Adam kernel instead of one per layer."""
+
+    flat_params: Float[Array, "W"]
+    opt_state: Any
+    sums: Float[Array, "num_losses"]
+    """Running sums of the minibatch losses, in the order of LOSS_NAMES."""
+    num_minibatches: Float[Array, ""]
+    last_kl: Float[Array, ""]
+    stopped: Array
+    """Early stop on KL has struck: the rest of the update changes nothing."""
+
+
+LOSS_NAMES = ("policy_loss", "value_loss", "entropy", "approx_kl", "old_approx_kl", "clipfrac", "grad_norm")
+METRICS = (*(f"losses/{name}" for name in LOSS_NAMES), "losses/explained_variance", "charts/learning_rate")
+"""What `update` logs."""
+
+
+def make_setup(config: Config, observation: Space, action: Space, num_agents: int) -> Setup:
+    ppo = config.ppo
+    return Setup(
+        observation=observation,
+        action=action,
+        num_agents=num_agents,
+        num_envs=config.env.num_envs,
+        num_steps=ppo.num_steps,
+        num_minibatches=ppo.num_minibatches,
+        net=config.net,
+        norm_adv=ppo.norm_adv,
+        clip_vloss=ppo.clip_vloss,
+        norm_obs=ppo.norm_obs,
+        norm_reward=ppo.norm_reward,
+        early_stop="off" if ppo.target_kl is None else ppo.target_kl_mode,
+        adam_eps=ppo.adam_eps,
+    )
+
+
+def make_hyper(config: Config) -> Hyper:
+    ppo = config.ppo
+    number = lambda x: jnp.asarray(x, jnp.float32)  # noqa: E731
+    return Hyper(
+        learning_rate=make_schedule_numbers(config.learning_rate),
+        clip_coef=make_schedule_numbers(parse_schedule(ppo.clip_coef)),
+        ent_coef=make_schedule_numbers(parse_schedule(ppo.ent_coef)),
+        vf_coef=number(ppo.vf_coef),
+        gamma=number(ppo.gamma),
+        gae_lambda=number(ppo.gae_lambda),
+        max_grad_norm=number(ppo.max_grad_norm),
+        target_kl=number(0.0 if ppo.target_kl is None else ppo.target_kl),
+        num_updates=number(config.num_updates),
+        update_epochs=jnp.asarray(ppo.update_epochs, jnp.int32),
+    )
+
+
+def init(setup: Setup, key: PRNGKeyArray) -> TrainState:
+    """A fresh learner; the Rollout Phase adds the envs (`rollout.start_envs`)."""
+    net_key, run_key = jax.random.split(key)
+    params = make_actor_critic(setup.net, setup.observation, setup.action, net_key)
+    envs = (setup.num_envs, setup.num_agents)
+    return TrainState(
+        params=params,
+        opt_state=_optimizer(setup, 0.0, 0.0).init(ravel_pytree(params)[0]),
+        key=run_key,
+        update=jnp.zeros((), jnp.int32),
+        env_state=None,
+        obs=None,
+        policy_state=(),
+        obs_stats=make_running_stats((spaces.feature_size(setup.observation),)),
+        discounted_return=jnp.zeros(envs, jnp.float32),
+        return_stats=make_running_stats(()),
+        best_score=jnp.asarray(-jnp.inf, jnp.float32),
+    )
+
+
+def act(
+    setup: Setup, policy: Policy, features: Float[Array, "*batch D"], policy_state: Any, noise: Array
+) -> tuple[Array, Any]:
+    """Draw actions from the policy as it is now; hands on what a recurrent policy remembers."""
+    head = policy.params.policy(_network_input(setup, policy, features))
+    return distributions.sample(setup.action, head, noise), policy_state
+
+
+def act_greedily(
+    setup: Setup, policy: Policy, features: Float[Array, "*batch D"], policy_state: Any
+) -> tuple[Array, Any]:
+    """The most likely action."""
+    head = policy.params.policy(_network_input(setup, policy, features))
+    return distributions.mode(setup.action, head), policy_state
+
+
+def update(setup: Setup, hyper: Hyper, state: TrainState, rollout: Rollout) -> tuple[TrainState, Metrics]:
+    """The Learning Phase: advantages, then epochs of shuffled minibatch steps, then the running statistics."""
+    key, shuffle_key = jax.random.split(state.key)
+    state, rollout = _normalize_reward(setup, hyper, state, rollout)
+    batch = make_batch(setup, hyper, state, rollout)
+    learner, unravel = _make_learner(state)
+
+    def epoch(i: Array, learner: Learner) -> Learner:
+        return _run_epoch(setup, hyper, state, batch, unravel, jax.random.fold_in(shuffle_key, i), learner)
+
+    learner = jax.lax.fori_loop(0, hyper.update_epochs, epoch, learner)
+    metrics = _make_metrics(hyper, state, batch, learner)
+    state = eqx.tree_at(
+        lambda s: (s.params, s.opt_state, s.key, s.update),
+        state,
+        (unravel(learner.flat_params), learner.opt_state, key, state.update + 1),
+    )
+    return _move_obs_stats(setup, state, rollout), metrics
+
+
+def make_batch(setup: Setup, hyper: Hyper, state: TrainState, rollout: Rollout) -> Batch:
+    """Values, log-probabilities and advantages of a rollout, flattened to M = T x B x A samples."""
+    features = _network_input(setup, state.policy, rollout.features)
+    head, value = state.params.policy_and_value(features)
+    log_prob, _ = distributions.log_prob_and_entropy(setup.action, head, rollout.action)
+    next_value = _next_values(setup, state, rollout, value)
+    ended = rollout.terminated | rollout.truncated
+    advantage = generalized_advantage(
+        rollout.reward, value, next_value, rollout.terminated, ended, hyper.gamma, hyper.gae_lambda
+    )
+    batch = Batch(features, rollout.action, log_prob, value, advantage, advantage + value)
+    num_samples = setup.num_steps * setup.num_envs * setup.num_agents
+    return jax.tree.map(lambda x: x.reshape(num_samples, *x.shape[3:]), batch)
+
+
+def _next_values(setup: Setup, state: TrainState, rollout: Rollout, value: Float[Array, "T B A"]) -> Array:
+    """V of what each step led to: the next row of `value`, but the true last observation where a clock cut in.
+
+    Most rollouts have no cut, so that second pass through the critic is taken only where there is one.
+    """
+    last = state.params.value(_network_input(setup, state.policy, rollout.last_features))
+    shifted = jnp.concatenate([value[1:], last[None]], axis=0)
+
+    def with_cuts(shifted: Array) -> Array:
+        final = state.params.value(_network_input(setup, state.policy, rollout.final_features))
+        return jnp.where(rollout.truncated, final, shifted)
+
+    return jax.lax.cond(jnp.any(rollout.truncated), with_cuts, lambda shifted: shifted, shifted)
+
+
+def _run_epoch(
+    setup: Setup, hyper: Hyper, state: TrainState, batch: Batch, unravel: Any, key: PRNGKeyArray, learner: Learner
+) -> Learner:
+    """One pass over the batch in a fresh random order; every sample is in exactly one minibatch."""
+    num_samples = batch.advantage.shape[0]
+    order = random_order(key, num_samples).reshape(setup.num_minibatches, -1)
+
+    def minibatch_step(learner: Learner, indices: Array) -> tuple[Learner, None]:
+        minibatch = jax.tree.map(lambda x: x[indices], batch)
+        step = lambda learner: _minibatch_step(setup, hyper, state.update, unravel, minibatch, learner)  # noqa: E731
+        if setup.early_stop == "off":
+            return step(learner), None
+        return jax.lax.cond(learner.stopped, lambda learner: learner, step, learner), None
+
+    learner, _ = jax.lax.scan(minibatch_step, learner, order)
+    if setup.early_stop == "epoch":
+        learner = eqx.tree_at(lambda s: s.stopped, learner, learner.stopped | (learner.last_kl > hyper.target_kl))
+    return learner
+
+
+def _minibatch_step(
+    setup: Setup, hyper: Hyper, update: Array, unravel: Any, minibatch: Batch, learner: Learner
+) -> Learner:
+    """One gradient step."""
+    progress = update / hyper.num_updates
+    params = unravel(learner.flat_params)
+    (_, parts), grads = jax.value_and_grad(ppo_loss, has_aux=True)(params, setup, hyper, progress, minibatch)
+    grads = ravel_pytree(grads)[0]
+    optimizer = _optimizer(setup, hyper.max_grad_norm, schedule_value(hyper.learning_rate, progress))
+    change, opt_state = optimizer.update(grads, learner.opt_state)
+    sums = learner.sums + jnp.stack([*parts, optax.global_norm(grads)])
+    kl = parts[LOSS_NAMES.index("approx_kl")]
+    moved = Learner(
+        learner.flat_params + change, opt_state, sums, learner.num_minibatches + 1.0, kl, learner.stopped
+    )
+    if setup.early_stop != "minibatch":
+        return moved
+    too_far = kl > 1.5 * hyper.target_kl
+    kept = eqx.tree_at(lambda s: s.stopped, learner, jnp.ones_like(learner.stopped))
+    return jax.tree.map(lambda a, b: jnp.where(too_far, a, b), kept, moved)
+
+
+def ppo_loss(
+    params: ActorCritic, setup: Setup, hyper: Hyper, progress: Array, batch: Batch
+) -> tuple[Float[Array, ""], tuple[Array, ...]]:
+    """L = L_policy - c_entropy H + c_value L_value; also returns the parts, in the order of LOSS_NAMES."""
+    clip_coef = schedule_value(hyper.clip_coef, progress)
+    head, value = params.policy_and_value(batch.features)
+    log_prob, entropy = distributions.log_prob_and_entropy(setup.action, head, batch.action)
+    log_ratio = log_prob - batch.log_prob
+    advantage = losses.normalize_advantage(batch.advantage) if setup.norm_adv else batch.advantage
+    policy_loss = losses.clipped_surrogate_loss(log_ratio, advantage, clip_coef)
+    if setup.clip_vloss:
+        value_loss = losses.clipped_value_loss(value, batch.value, batch.target, clip_coef)
+    else:
+        value_loss = losses.squared_value_loss(value, batch.target)
+    mean_entropy = jnp.mean(entropy)
+    loss = policy_loss - schedule_value(hyper.ent_coef, progress) * mean_entropy + hyper.vf_coef * value_loss
+    kl, clipped = losses.approximate_kl(log_ratio), losses.clip_fraction(log_ratio, clip_coef)
+    return loss, (policy_loss, value_loss, mean_entropy, kl, -jnp.mean(log_ratio), clipped)
+
+
+def _optimizer(setup: Setup, max_grad_norm: Any, learning_rate: Any) -> optax.GradientTransformation:
+    """Clip by the global norm, then Adam; made inside the program because both numbers are traced."""
+    return optax.chain(
+        optax.clip_by_global_norm(max_grad_norm),
+        optax.scale_by_adam(eps=setup.adam_eps),
+        optax.scale(-1.0 * learning_rate),
+    )
+
+
+def _make_learner(state: TrainState) -> tuple[Learner, Any]:
+    flat_params, unravel = ravel_pytree(state.params)
+    nothing = jnp.zeros((), jnp.float32)
+    sums = jnp.zeros(len(LOSS_NAMES), jnp.float32)
+    return Learner(flat_params, state.opt_state, sums, nothing, nothing, jnp.zeros((), bool)), unravel
+
+
+def _make_metrics(hyper: Hyper, state: TrainState, batch: Batch, learner: Learner) -> Metrics:
+    means = learner.sums / jnp.maximum(learner.num_minibatches, 1.0)
+    metrics = {f"losses/{name}": means[i] for i, name in enumerate(LOSS_NAMES)}
+    metrics["losses/explained_variance"] = losses.explained_variance(batch.value, batch.target)
+    metrics["charts/learning_rate"] = schedule_value(hyper.learning_rate, state.update / hyper.num_updates)
+    return metrics
+
+
+def _network_input(setup: Setup, policy: Policy, features: Float[Array, "*batch D"]) -> Array:
+    return normalize(policy.obs_stats, features, OBS_CLIP) if setup.norm_obs else features
+
+
+def _normalize_reward(
+    setup: Setup, hyper: Hyper, state: TrainState, rollout: Rollout
+) -> tuple[TrainState, Rollout]:
+    """Scale rewards by the deviation of the discounted return seen so far, this rollout included."""
+    if not setup.norm_reward:
+        return state, rollout
+    ended = rollout.terminated | rollout.truncated
+    carried, returns = discounted_running_return(state.discounted_return, rollout.reward, ended, hyper.gamma)
+    stats = merge_batch(state.return_stats, returns.reshape(-1))
+    state = eqx.tree_at(lambda s: (s.discounted_return, s.return_stats), state, (carried, stats))
+    return state, eqx.tree_at(lambda r: r.reward, rollout, scale(stats, rollout.reward, REWARD_CLIP))
+
+
+def _move_obs_stats(setup: Setup, state: TrainState, rollout: Rollout) -> TrainState:
+    if not setup.norm_obs:
+        return state
+    seen = rollout.features.reshape(-1, rollout.features.shape[-1])
+    return eqx.tree_at(lambda s: s.obs_stats, state, merge_batch(state.obs_stats, seen))

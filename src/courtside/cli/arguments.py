@@ -1,0 +1,68 @@
+"""Command lines of the small verbs: argparse, with errors that read like all others of ours."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from courtside.errors import ConfigError
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that raises ConfigError instead of printing its usage and leaving."""
+
+    def __init__(self, verb: str, about: str, **options: Any):
+        formatter = argparse.RawDescriptionHelpFormatter
+        super().__init__(
+            prog=f"courtside {verb}", description=about, formatter_class=formatter, allow_abbrev=False, **options
+        )
+        self.add_argument("--debug", action="store_true", help="show the full traceback of an error")
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(f"{message[0].upper()}{message[1:]}; `{self.prog} --help` tells more.")
+
+    def read(self, args: list[str]) -> argparse.Namespace:
+        """Parse all of `args`; an unknown flag lists the near ones."""
+        found, unknown = self.parse_known_args(args)
+        if not unknown:
+            return found
+        flag = unknown[0].partition("=")[0]
+        if flag.startswith("-"):
+            known = [option for option in self._option_string_actions if option.startswith("--")]
+            raise unknown_flag(flag, known, f"{self.prog} --help")
+        raise ConfigError(f"{self.prog} does not know what to do with {flag!r}; `{self.prog} --help` tells more.")
+
+
+def unknown_flag(flag: str, known: list[str], see: str) -> ConfigError:
+    """An error that lists the near flags; dashes do not count, or every flag would be near every other."""
+    by_word = {name.lstrip("-"): name for name in known}
+    words = difflib.get_close_matches(flag.lstrip("-").replace("_", "-").lower(), list(by_word), n=3, cutoff=0.6)
+    hint = f" Did you mean {' or '.join(by_word[word] for word in words)}?" if words else ""
+    return ConfigError(f"There is no flag named {flag!r}.{hint} `{see}` lists them all.")
+
+
+def whole_number(flag: str, least: int) -> Callable[[str], int]:
+    """Reader of a count for `add_argument(type=...)`: 100000, 100_000 and 1e5 are the same."""
+
+    def read(text: str) -> int:
+        number = parse_whole(text)
+        if number is None or number < least:
+            raise ConfigError(f"{flag} is {text!r}, but it must be a whole number of {least} or more.")
+        return number
+
+    return read
+
+
+def parse_whole(text: str) -> int | None:
+    """The whole number that `text` writes, also as 1e6; None when it is none."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return int(number) if number.is_integer() else None

@@ -1,0 +1,120 @@
+"""What is known of a run right now, gathered from its events; both views, live and plain, show this."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from courtside.config import Config
+from courtside.events import Compiled, Compiling, Evaluated, Event, Finished, Progress, Started
+from courtside.health.verdict import ThresholdResult, VerdictTracker
+
+SHOWN = {
+    "return": "charts/episodic_return",
+    "length": "charts/episodic_length",
+    "entropy": "losses/entropy",
+    "approx_kl": "losses/approx_kl",
+    "clipfrac": "losses/clipfrac",
+    "explained_variance": "losses/explained_variance",
+    "value_loss": "losses/value_loss",
+    "policy_loss": "losses/policy_loss",
+    "learning_rate": "charts/learning_rate",
+}
+"""Name on the screen -> key of the metric."""
+PER_EPISODE = ("charts/episodic_return", "charts/episodic_length")
+"""Metrics that only exist in updates in which an episode ended."""
+
+
+@dataclass
+class Board:
+    """Takes every event of a run and keeps what there is to show."""
+
+    config: Config | None = None
+    phase: str = "loading ..."
+    """What happens while there is no progress yet."""
+    step: int = 0
+    update: int = 0
+    seconds: float = 0.0
+    steps_per_second: float | None = None
+    rollout_share: float | None = None
+    has_progress: bool = False
+    metrics: dict[str, float | None] = field(default_factory=lambda: dict.fromkeys(SHOWN))
+    """Name on the screen -> newest value."""
+    evaluation: float | None = None
+    best: float | None = None
+    tracker: VerdictTracker = field(default_factory=lambda: VerdictTracker(()))
+    first_step: int = 0
+    """Where this process began: above 0 when a run continues."""
+
+    @property
+    def total_steps(self) -> int:
+        """Steps in whole updates, so that the bar ends at 100%."""
+        return self.config.num_updates * self.config.batch_size if self.config else 0
+
+    @property
+    def share_done(self) -> float:
+        return min(1.0, self.step / self.total_steps) if self.total_steps else 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        return (self.total_steps - self.step) / self.steps_per_second if self.steps_per_second else None
+
+    def thresholds(self) -> list[tuple[ThresholdResult, str]]:
+        """How each threshold stands at this moment, and that in two words."""
+        results = self.tracker.verdict().results
+        return [(result, self._standing(result)) for result in results]
+
+    def _standing(self, result: ThresholdResult) -> str:
+        if self.step - self.first_step < result.window_steps:
+            return "too early"
+        return "holding" if result.passed else "not yet"
+
+    def on(self, event: Event) -> None:
+        match event:
+            case Started():
+                self._start(event)
+            case Compiling():
+                self.phase = f"compiling ... {event.seconds:.0f} s"
+            case Compiled():
+                self.phase = f"compiled in {event.seconds:.1f} s"
+            case Progress():
+                self._progress(event)
+            case Evaluated():
+                self._evaluated(event)
+            case Finished():
+                self.step, self.update, self.seconds = event.step, event.update, event.seconds
+
+    def _start(self, event: Started) -> None:
+        self.config, self.update = event.config, event.update
+        self.step = self.first_step = event.update * event.config.batch_size
+        self.tracker = VerdictTracker(event.config.thresholds)
+        self.phase = "starting ..."
+
+    def _progress(self, event: Progress) -> None:
+        self.step, self.update, self.seconds = event.step, event.update, event.seconds
+        self.steps_per_second, self.rollout_share = event.steps_per_second, event.rollout_share
+        self.has_progress = True
+        self.tracker.add(event.rows)
+        for name, key in SHOWN.items():
+            value = newest(event.rows, key)
+            if value is not None or key not in PER_EPISODE:
+                self.metrics[name] = value
+
+    def _evaluated(self, event: Evaluated) -> None:
+        self.evaluation = event.metrics.get("eval/episodic_return")
+        if event.is_best:
+            self.best = self.evaluation
+
+
+def newest(rows: list[dict[str, float]], key: str) -> float | None:
+    """The value of the last update; of a per-episode metric the mean over all episodes in `rows`."""
+    if key not in PER_EPISODE:
+        return _known(rows[-1].get(key)) if rows else None
+    found = [(_known(row.get(key)), row.get("charts/episodes", 1)) for row in rows]
+    weighted = [(value, weight) for value, weight in found if value is not None]
+    episodes = sum(weight for _, weight in weighted)
+    return sum(value * weight for value, weight in weighted) / episodes if episodes else None
+
+
+def _known(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else value

@@ -1,0 +1,92 @@
+"""What is shown after training: where the run is, the verdict, and the next commands to type."""
+
+from __future__ import annotations
+
+import shlex
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from courtside.cli.numbers import count, duration, figure
+from courtside.config import Config
+from courtside.health.verdict import ThresholdResult, Verdict, sentence
+
+if TYPE_CHECKING:
+    from courtside.session import Result
+
+SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM"}
+
+
+def print_closing(console: Console, result: Result, config: Config | None) -> None:
+    """Print the summary of a run, finished or stopped."""
+    lines = stopped_lines(result) if result.stopped_by else finished_lines(result)
+    say(console, "", *lines)
+    if result.verdict is not None and result.verdict.results and not result.stopped_by:
+        print_verdict(console, result.verdict)
+    say(console, "", "Next:", *[f"  {line}" for line in next_commands(result, config)])
+
+
+def say(console: Console, *lines: str) -> None:
+    """Lines as they are: never wrapped, so that a command can be copied whole."""
+    for line in lines:
+        console.print(Text(line), soft_wrap=True)
+
+
+def finished_lines(result: Result) -> list[str]:
+    took = f"{count(result.step)} steps, {count(result.update)} updates in {duration(result.seconds)}"
+    return [f"Done: {took}.", f"Run folder: {result.run_dir}"]
+
+
+def stopped_lines(result: Result) -> list[str]:
+    at = f"step {count(result.step)}, update {count(result.update)}"
+    cause = SIGNALS.get(result.stopped_by or "", result.stopped_by)
+    return [f"Stopped by {cause} at {at}; everything up to there is saved.", f"Run folder: {result.run_dir}"]
+
+
+def print_verdict(console: Console, verdict: Verdict) -> None:
+    """A table on a terminal; the same in sentences where lines are read one by one."""
+    if not console.is_terminal:
+        say(console, *sentence(verdict).splitlines())
+        return
+    console.print(verdict_table(verdict))
+    say(console, sentence(verdict).splitlines()[-1])
+
+
+def verdict_table(verdict: Verdict) -> Table:
+    """Pass or fail per threshold, since when, and how close it came."""
+    title = Text("Verdict: pass", style="bold green") if verdict.passed else Text("Verdict: fail", style="bold red")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
+    table.add_column("threshold")
+    table.add_column("result")
+    for name in ("mean", "worst stretch", "since step", "since update"):
+        table.add_column(name, justify="right")
+    for result in verdict.results:
+        table.add_row(*verdict_row(result))
+    return table
+
+
+def verdict_row(result: ThresholdResult) -> tuple[str | Text, ...]:
+    goal = f"{result.metric} {result.op} {result.target:g} over {count(result.window_steps)} steps"
+    mark = Text("pass", style="bold green") if result.passed else Text("fail", style="bold red")
+    since = ["-" if number is None else count(number) for number in (result.since_step, result.since_update)]
+    return goal, mark, figure(result.value), figure(result.worst), *since
+
+
+def next_commands(result: Result, config: Config | None) -> list[str]:
+    """Command lines to copy, each with what it does."""
+    run = shlex.quote(str(result.run_dir))
+    commands = {f"courtside eval {run}": "play episodes with the best policy"}
+    if result.finished:
+        more = 2 * (config.run.total_timesteps if config else result.step)
+        commands[f"courtside resume {run} --total-timesteps {more}"] = "train on"
+    else:
+        commands = {f"courtside resume {run}": "go on from here", **commands}
+    if config is not None and config.run.tensorboard:
+        hint = "" if find_spec("tensorboard") else " (first: pip install tensorboard)"
+        commands[f"tensorboard --logdir {shlex.quote(str(result.run_dir.parent))}"] = f"see the curves{hint}"
+    width = max(map(len, commands))
+    return [f"{command:<{width}}  # {about}" for command, about in commands.items()]

@@ -1,0 +1,59 @@
+"""`courtside eval RUN`: rebuild env, preprocessing and network from the run folder and print the score."""
+
+from __future__ import annotations
+
+import json
+
+from courtside.cli.arguments import Parser, whole_number
+from courtside.cli.numbers import count, figure
+
+ABOUT = """Play episodes with the policy of a run and print its score.
+
+The default, --deterministic --best, is how training itself evaluates: it reproduces the `best evaluation` that training
+showed. The `return` of the training view is another number, that of the exploring policy: --sampled --last."""
+
+
+def main(args: list[str]) -> int:
+    found = make_parser().read(args)
+    from courtside.evaluate import evaluate_run
+
+    result = evaluate_run(
+        found.run,
+        episodes=found.episodes,
+        deterministic=not found.sampled,
+        which="last" if found.last else "best",
+        seed=found.seed,
+    )
+    print(json.dumps(result.to_json()) if found.json else "\n".join(describe(result)))
+    return 0
+
+
+def make_parser() -> Parser:
+    parser = Parser("eval", ABOUT)
+    parser.add_argument("run", metavar="RUN", help="run folder, such as runs/cartpole-...")
+    parser.add_argument(
+        "--episodes", metavar="N", type=whole_number("--episodes", 1), default=100, help="how many (default: 100)"
+    )
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--deterministic", action="store_true", help="take the likeliest action (default)")
+    mode.add_argument("--sampled", action="store_true", help="draw actions as training does")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--best", action="store_true", help="the policy that did best in an evaluation (default)")
+    which.add_argument("--last", action="store_true", help="the newest policy")
+    parser.add_argument(
+        "--seed", metavar="S", type=whole_number("--seed", 0), help="seed of the episodes (default: the run's)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object, for scripts")
+    return parser
+
+
+def describe(result) -> list[str]:
+    """The score in a few lines."""
+    mode = "deterministic" if result.deterministic else "sampled"
+    return [
+        f"checkpoint  {result.checkpoint} (step {count(result.step)})",
+        f"episodes    {count(result.episodes)}, {mode} actions",
+        f"return      mean {figure(result.mean)}, std {figure(result.std)}",
+        f"            IQM {figure(result.iqm)} (95% interval {figure(result.iqm_low)} to {figure(result.iqm_high)})",
+        f"length      mean {figure(result.mean_length)}",
+    ]

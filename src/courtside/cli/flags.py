@@ -1,0 +1,246 @@
+"""The command line of `courtside train`: flags -> Config.
+
+Our own reading comes first and makes one dialect of many (CleanRL's names, underscores, `--flag True`, `--flag=8`, 1e6),
+so that a pasted CleanRL command simply works and an unknown flag lists the near ones. tyro then turns the words into
+typed settings and prints the help page from the text under the fields.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from courtside.cli.arguments import parse_whole, unknown_flag
+from courtside.config import Config, EnvConfig, NetConfig, PPOConfig, RunConfig
+from courtside.errors import ConfigError
+from courtside.presets import DEFAULT, find_preset
+from courtside.registry import ENVS, find_env
+
+HELP = "courtside train --help"
+
+RENAMED = {"gym_id": "env_id", "track": "wandb", "wandb_project_name": "wandb_project"}
+"""CleanRL's name -> ours, where they differ."""
+
+UNUSED_SWITCHES = {"cuda", "torch_deterministic", "capture_video", "save_model", "upload_model", "gae"}
+UNUSED_VALUES = {"wandb_entity", "hf_entity", "batch_size", "minibatch_size", "num_iterations"}
+"""CleanRL's flags that mean nothing here; CleanRL itself overwrites the last three."""
+
+YES = {"true", "1", "yes", "y", "t", "on"}
+NO = {"false", "0", "no", "n", "f", "off"}
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What can be set on the command line: the groups of the help page."""
+
+    run: RunConfig
+    env: EnvConfig
+    net: NetConfig
+    ppo: PPOConfig
+
+
+@dataclass
+class Line:
+    """A command line taken apart."""
+
+    preset: str | None = None
+    values: dict[str, list[str]] = field(default_factory=dict)
+    """Setting -> its words; the last mention wins."""
+    unused: list[str] = field(default_factory=list)
+    wants_help: bool = False
+
+
+def read_config(args: list[str]) -> tuple[Config, list[str]]:
+    """The validated config that a command line asks for, and what the user should know about how it was read."""
+    line = split(args)
+    base, notes = find_base(line)
+    if line.wants_help:
+        parse(["--help"], base)
+    flags = parse_line(line, base)
+    config = dataclasses.replace(base, run=flags.run, env=flags.env, net=flags.net, ppo=flags.ppo)
+    config.validate()
+    if config.run.require_pass and not config.thresholds:
+        raise ConfigError(
+            f"--require-pass needs thresholds, but there are none for {config.env.env_id} in the preset "
+            f"{config.preset!r}; leave it out, or train a preset from `courtside presets` on its own world."
+        )
+    return config, [*notes, *_unused_notes(line)]
+
+
+def _unused_notes(line: Line) -> list[str]:
+    if not line.unused:
+        return []
+    hint = " Set the environment variable WANDB_ENTITY instead." if "--wandb-entity" in line.unused else ""
+    return [f"Accepted from CleanRL, but without effect here: {', '.join(line.unused)}.{hint}"]
+
+
+def setting_types() -> dict[str, Any]:
+    """Every setting that has a flag -> its type."""
+    groups = get_type_hints(Flags)
+    return {name: kind for group in groups.values() for name, kind in get_type_hints(group).items()}
+
+
+def split(args: list[str]) -> Line:
+    """Take a command line apart into preset, settings and flags without effect."""
+    words, line, types = deque(args), Line(), setting_types()
+    while words:
+        word = words.popleft()
+        if word in ("-h", "--help"):
+            line.wants_help = True
+        elif word.startswith("-"):
+            _take_flag(word, words, line, types)
+        elif line.preset is not None:
+            raise ConfigError(
+                f"Found {word!r} behind the preset {line.preset!r}, but there can be one preset; settings are written --name value."
+            )
+        else:
+            line.preset = word
+    return line
+
+
+def _take_flag(word: str, words: deque[str], line: Line, types: dict[str, Any]) -> None:
+    """Read one flag with the words that belong to it."""
+    written, equals, value = word.partition("=")
+    name = written.removeprefix("--").replace("-", "_")
+    if equals:
+        words.appendleft(value)
+    negated = name.startswith("no_") and name not in types
+    if negated:
+        name = name.removeprefix("no_")
+    name = RENAMED.get(name, name)
+    is_switch = types.get(name) is bool or name in UNUSED_SWITCHES
+    if not written.startswith("--") or (name not in types and not _is_unused(name)) or (negated and not is_switch):
+        raise unknown_flag(written, flag_names(types), HELP)
+    if is_switch:
+        found = [str(_take_switch(written, words, bool(equals)) != negated)]
+    else:
+        found = _take_values(written, words, types.get(name))
+    if _is_unused(name):
+        line.unused.append("--" + name.replace("_", "-"))
+    else:
+        line.values[name] = found
+
+
+def _is_unused(name: str) -> bool:
+    return name in UNUSED_SWITCHES or name in UNUSED_VALUES
+
+
+def flag_names(types: dict[str, Any]) -> list[str]:
+    """Every flag that the help page shows."""
+    plain = ["--" + name.replace("_", "-") for name in types]
+    return plain + ["--no-" + name.replace("_", "-") for name, kind in types.items() if kind is bool]
+
+
+def _take_switch(written: str, words: deque[str], must_take: bool) -> bool:
+    """The word behind a switch if it says yes or no; a bare switch means yes."""
+    word = words[0].lower() if words else ""
+    if word in YES or word in NO:
+        words.popleft()
+        return word in YES
+    if must_take:
+        raise ConfigError(f"{written} is {words[0]!r}, but it must be True or False.")
+    return True
+
+
+def _take_values(written: str, words: deque[str], kind: Any) -> list[str]:
+    if not words or words[0].startswith("--"):
+        raise ConfigError(f"{written} needs a value behind it; `{HELP}` tells what it means.")
+    if get_origin(kind) is not tuple:
+        return [_plain(words.popleft(), kind)]
+    found = words.popleft().strip("()[]").replace(",", " ").split()
+    while words and parse_whole(words[0]) is not None:
+        found.append(words.popleft())
+    return found
+
+
+def _plain(word: str, kind: Any) -> str:
+    """The spelling that tyro reads: 1e6 for a whole number, none for None."""
+    if kind is int and (number := parse_whole(word)) is not None:
+        return str(number)
+    return "None" if word.lower() == "none" and type(None) in get_args(kind) else word
+
+
+def find_base(line: Line) -> tuple[Config, list[str]]:
+    """The config that the flags are changes to.
+
+    Thresholds belong to a world: another `--env-id` drops them, and without a named preset it starts from the plain
+    defaults, which are CleanRL's.
+    """
+    base = find_preset(line.preset or DEFAULT)
+    env_id = line.values.get("env_id", [base.env.env_id])[0]
+    if _world(env_id) == _world(base.env.env_id):
+        return base, []
+    if line.preset is None:
+        return Config(), []
+    note = f"The thresholds of the preset {line.preset!r} are for {base.env.env_id}, so this run has no verdict."
+    return dataclasses.replace(base, thresholds=()), [note]
+
+
+def _world(env_id: str) -> str:
+    """Our name of a world, whichever name was typed; `gym:CartPole-v1` is the same task as `cartpole`."""
+    source = find_env(env_id)
+    return next((entry.name for entry in ENVS if source.name in entry.aliases), source.name)
+
+
+def parse_line(line: Line, base: Config) -> Flags:
+    """Turn the words into typed settings, or name the one that does not fit its type."""
+    words = {name: _words(name, values) for name, values in line.values.items()}
+    try:
+        return parse([word for flag in words.values() for word in flag], base)
+    except SystemExit:
+        faults = [_type_fault(name, line.values[name]) for name, flag in words.items() if not _parses(flag, base)]
+    raise ConfigError(" ".join(faults))
+
+
+def _words(name: str, values: list[str]) -> list[str]:
+    """A setting in tyro's spelling."""
+    dashed = name.replace("_", "-")
+    if setting_types()[name] is bool:
+        return [f"--{dashed}" if values == ["True"] else f"--no-{dashed}"]
+    return [f"--{dashed}={values[0]}"] if len(values) == 1 else [f"--{dashed}", *values]
+
+
+def _parses(words: list[str], base: Config) -> bool:
+    try:
+        parse(words, base)
+    except SystemExit:
+        return False
+    return True
+
+
+def parse(words: list[str], base: Config) -> Flags:
+    """Let tyro read words in its own spelling; leaves the program on an error, and on --help after printing it."""
+    import tyro
+
+    about = (
+        f"Train an agent. The defaults below are those of the preset {base.preset!r}; `courtside presets` lists all."
+    )
+    # tyro explains an error in a box of many lines; ours is the sentence of `_type_fault`.
+    with contextlib.redirect_stderr(io.StringIO()):
+        return tyro.cli(
+            Flags,
+            prog="courtside train [PRESET]",
+            description=about,
+            args=words,
+            default=Flags(base.run, base.env, base.net, base.ppo),
+            config=(tyro.conf.OmitArgPrefixes,),
+        )
+
+
+def _type_fault(name: str, values: list[str]) -> str:
+    """One sentence: what was typed and what would have fitted."""
+    return f"--{name.replace('_', '-')} is {' '.join(values)!r}, but it must be {_wanted(setting_types()[name])}."
+
+
+def _wanted(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return "one of " + ", ".join(get_args(kind))
+    if get_origin(kind) is tuple:
+        return "one or more whole numbers, such as 64 64"
+    if type(None) in get_args(kind):
+        return "a number or None"
+    return {int: "a whole number", float: "a number"}.get(kind, "text")

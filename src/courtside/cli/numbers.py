@@ -1,0 +1,37 @@
+"""How numbers are written for people."""
+
+from __future__ import annotations
+
+import math
+
+
+def count(number: float) -> str:
+    """51200 -> 51,200."""
+    return f"{int(number):,}"
+
+
+def figure(value: float | None) -> str:
+    """A measured number in four digits; `-` where there is none."""
+    if value is None or math.isnan(value):
+        return "-"
+    if value == 0 or 1e-3 <= abs(value) < 1e5:
+        digits = 3 - math.floor(math.log10(abs(value))) if value else 1
+        return f"{value:,.{min(max(digits, 1), 4)}f}"
+    return f"{value:.2e}"
+
+
+def percent(share: float | None) -> str:
+    return "-" if share is None or math.isnan(share) else f"{100 * share:.0f}%"
+
+
+def duration(seconds: float | None) -> str:
+    """3723 -> 1:02:03; `-` where it is not known."""
+    if seconds is None or not math.isfinite(seconds):
+        return "-"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def megabytes(amount: float) -> str:
+    return f"{amount:,.1f} MB" if amount < 100 else f"{amount:,.0f} MB"

@@ -1,0 +1,113 @@
+"""What is shown before training: every setting, every derived size, and the memory they will take."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from courtside.cli.numbers import count, megabytes
+from courtside.config import Config
+from courtside.events import Started
+from courtside.presets import PRESETS
+
+SIZES = (
+    "num_envs", "num_steps", "batch_size", "num_minibatches", "minibatch_size", "total_timesteps", "num_updates",
+    "update_epochs",
+)  # fmt: skip
+"""The sizes of a run in the order in which one leads to the next; shown first, and only there."""
+PARTS = ("run", "env", "net", "ppo")
+
+
+@dataclass(frozen=True)
+class Row:
+    part: str
+    name: str
+    value: str
+    meaning: str
+    preset_value: str | None = None
+    """What the preset says, where the run differs from it."""
+
+    @property
+    def shown(self) -> str:
+        return self.value if self.preset_value is None else f"{self.value} (preset {self.preset_value})"
+
+
+def setting_rows(config: Config) -> list[Row]:
+    """One row per size and setting, with the first clause of its help as the meaning."""
+    base = PRESETS[config.preset][1] if config.preset in PRESETS else Config()
+    owners = {f.name: part for part in PARTS for f in fields(getattr(config, part))}
+    rows = [_row("sizes", owners.get(name, ""), name, config, base) for name in SIZES]
+    return rows + [_row(part, part, name, config, base) for name, part in owners.items() if name not in SIZES]
+
+
+def _row(heading: str, part: str, name: str, config: Config, base: Config) -> Row:
+    """`part` is the group that holds the setting; empty for a size that is derived, which no preset sets."""
+    owner = getattr(config, part) if part else config
+    value = _written(getattr(owner, name))
+    preset_value = _written(getattr(getattr(base, part), name)) if part else value
+    return Row(heading, name, value, meanings(type(owner))[name], None if preset_value == value else preset_value)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return str(value)
+    if isinstance(value, int):
+        return count(value)
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
+    return str(value) or "(empty)"
+
+
+@cache
+def meanings(kind: type) -> dict[str, str]:
+    """Field or property -> the first clause of the text under it, read from the source so that it stands once."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # pyright: ignore[reportAttributeAccessIssue]
+    found = {node.name: ast.get_docstring(node) or "" for node in body if isinstance(node, ast.FunctionDef)}
+    for node, text in zip(body, body[1:], strict=False):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(text, ast.Expr):
+            found[node.target.id] = ast.literal_eval(text.value)
+    return {name: _first_clause(text) for name, text in found.items()}
+
+
+def _first_clause(text: str) -> str:
+    """Up to the first full stop or semicolon: the help page has the rest."""
+    return re.split(r"[.;] ", " ".join(text.split()))[0].removesuffix(".")
+
+
+def settings_table(config: Config) -> Table:
+    """The settings for a terminal."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=f"Settings of {config.preset}", title_justify="left")
+    table.add_column("setting", no_wrap=True)
+    table.add_column("value", overflow="fold", max_width=28)
+    table.add_column("meaning", style="dim")
+    rows = setting_rows(config)
+    for row, following in zip(rows, [*rows[1:], None], strict=True):
+        style = "" if row.preset_value is None else "bold yellow"
+        last_of_part = following is not None and following.part != row.part
+        # Text and not markup: a setting may hold square brackets.
+        table.add_row(Text(row.name, style or "cyan"), Text(row.shown, style), row.meaning, end_section=last_of_part)
+    return table
+
+
+def settings_lines(config: Config) -> list[str]:
+    """The settings for a pipe: one line each."""
+    return [f"{row.part:<5} {row.name:<18} {row.shown:<22} {row.meaning}" for row in setting_rows(config)]
+
+
+def memory_line(started: Started) -> str:
+    """What will be held in memory by part, in all, and what is free."""
+    from courtside.memory import available_mb, device_mb  # needs JAX, which is loaded once a run has started
+
+    listed = ", ".join(f"{name} {megabytes(amount)}" for name, amount in started.memory_mb.items())
+    free = device_mb() or available_mb()
+    rest = "" if free is None else f"; {megabytes(free)} free"
+    return f"memory: {megabytes(sum(started.memory_mb.values()))} ({listed}){rest}"

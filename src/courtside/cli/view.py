@@ -1,0 +1,204 @@
+"""What the user sees while training: a live view on a terminal, plain lines anywhere else.
+
+A view is handed every event through `on`; it draws then and at no other time, so there is no thread to stop.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from courtside.cli.board import Board
+from courtside.cli.numbers import count, duration, figure, percent
+from courtside.cli.settings import memory_line, settings_lines, settings_table
+from courtside.events import Compiled, Compiling, Evaluated, Event, Finished, Notice, Progress, Started
+from courtside.health.verdict import ThresholdResult
+
+PLAIN_SECONDS = 2.0
+"""At most one plain line in this time."""
+
+
+class View(Protocol):
+    """What `session.train` talks to."""
+
+    console: Console
+    board: Board
+
+    def on(self, event: Event) -> None: ...
+    def __enter__(self) -> View: ...
+    def __exit__(self, *error: Any) -> None: ...
+
+
+def make_view(console: Console | None = None) -> View:
+    """The live view on a terminal that can show it, plain lines in a pipe, on a dumb terminal or with NO_COLOR."""
+    console = console or Console()
+    if console.is_terminal and not console.is_dumb_terminal and not os.environ.get("NO_COLOR"):
+        return LiveView(console)
+    return PlainView(console)
+
+
+class LiveView:
+    """A block at the foot of the terminal that is redrawn in place; the table and notices scroll above it."""
+
+    def __init__(self, console: Console):
+        self.console = console
+        self.board = Board()
+        self.live = Live(console=console, auto_refresh=False, transient=False)
+
+    def __enter__(self) -> LiveView:
+        self.live.start()
+        self._draw()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.live.stop()
+
+    def on(self, event: Event) -> None:
+        self.board.on(event)
+        if isinstance(event, Started):
+            self._announce(event)
+        elif isinstance(event, Notice):
+            self.console.print(Text(f"note: {event.text}", style="yellow"))
+        self._draw()
+
+    def _announce(self, event: Started) -> None:
+        self.console.print(settings_table(event.config))
+        self.console.print(Text(f"device: {event.device}"))
+        self.console.print(Text(memory_line(event)))
+        for note in event.notes:
+            self.console.print(Text(f"note: {note}", style="yellow"))
+        self.console.print()
+
+    def _draw(self) -> None:
+        self.live.update(live_block(self.board, self.console.width), refresh=True)
+
+
+def live_block(board: Board, width: int) -> RenderableType:
+    """The whole live view."""
+    if not board.has_progress:
+        return Text(board.phase, style="bold")
+    parts: list[RenderableType] = [progress_bar(board), figures(board, columns=3 if width >= 90 else 2)]
+    parts += [threshold_line(result, standing) for result, standing in board.thresholds()]
+    return Group(*parts)
+
+
+def progress_bar(board: Board) -> Table:
+    grid = Table.grid(padding=(0, 1), expand=True)
+    for ratio in (None, 1, None, None, None):
+        grid.add_column(ratio=ratio, no_wrap=True)
+    steps = f"{count(board.step)} of {count(board.total_steps)} steps"
+    name = board.config.env.env_id if board.config else ""
+    bar = ProgressBar(total=1.0, completed=board.share_done)
+    grid.add_row(Text(name, style="bold"), bar, percent(board.share_done), steps, f"ETA {duration(board.seconds_left)}")
+    return grid
+
+
+def figures(board: Board, columns: int) -> Table:
+    """Names and values side by side, filled column by column."""
+    cells = live_figures(board)
+    height = -(-len(cells) // columns)
+    grid = Table.grid(padding=(0, 2))
+    for _ in range(columns):
+        grid.add_column(style="dim", no_wrap=True)
+        grid.add_column(justify="right", min_width=10, no_wrap=True)
+    for line in range(height):
+        grid.add_row(*[text for cell in cells[line::height] for text in cell])
+    return grid
+
+
+def live_figures(board: Board) -> list[tuple[str, str]]:
+    """Everything the live view shows, column by column: how well, how it learns, how fast."""
+    shown = {name: figure(value) for name, value in board.metrics.items()}
+    learning = None if board.rollout_share is None else 1 - board.rollout_share
+    updates = f"{count(board.update)} of {count(board.config.num_updates)}" if board.config else count(board.update)
+    return [
+        *[(name, shown[name]) for name in ("return", "length")],
+        ("evaluation", figure(board.evaluation)),
+        ("best evaluation", figure(board.best)),
+        ("update", updates),
+        ("time", duration(board.seconds)),
+        *[(name, value) for name, value in shown.items() if name not in ("return", "length", "learning_rate")],
+        ("learning_rate", shown["learning_rate"]),
+        ("steps/s", "-" if board.steps_per_second is None else count(board.steps_per_second)),
+        ("rollout", percent(board.rollout_share)),
+        ("learning", percent(learning)),
+    ]
+
+
+def threshold_line(result: ThresholdResult, standing: str) -> Text:
+    """Whether one threshold holds at this moment."""
+    goal = f"{result.metric} {result.op} {result.target:g} over {count(result.window_steps)} steps"
+    style = "bold green" if standing == "holding" else "yellow"
+    return Text.assemble((standing, style), f"  {goal}, mean now {figure(result.value)}")
+
+
+class PlainView:
+    """One line now and then, each complete in itself, for pipes, files and dumb terminals."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic):
+        self.console = console
+        self.board = Board()
+        self.clock = clock
+        self.due = 0.0
+        self.is_compiling = False
+        self.line_step = -1
+        """Step of the last progress line, so that the end is neither missed nor said twice."""
+
+    def __enter__(self) -> PlainView:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        return None
+
+    def on(self, event: Event) -> None:
+        self.board.on(event)
+        match event:
+            case Started():
+                self._announce(event)
+            case Compiling() if not self.is_compiling:
+                self.is_compiling = True
+                self._say("compiling ...")
+            case Compiled():
+                self._say(self.board.phase)
+            case Progress() if self.clock() >= self.due:
+                self._progress()
+            case Finished() if self.line_step != event.step and self.board.has_progress:
+                self._progress()
+            case Evaluated():
+                best = " | best so far" if event.is_best else ""
+                self._say(f"step {count(event.step)} | evaluation {figure(self.board.evaluation)}{best}")
+            case Notice():
+                self._say(f"note: {event.text}")
+
+    def _announce(self, event: Started) -> None:
+        lines = [*settings_lines(event.config), f"device: {event.device}", memory_line(event)]
+        for line in [*lines, *[f"note: {note}" for note in event.notes]]:
+            self._say(line)
+
+    def _progress(self) -> None:
+        self.due = self.clock() + PLAIN_SECONDS
+        self.line_step = self.board.step
+        self._say(progress_line(self.board))
+
+    def _say(self, line: str) -> None:
+        # Not through rich: its console wraps lines at 80 columns, and a line of a log should stay one line.
+        self.console.file.write(line + "\n")
+        self.console.file.flush()
+
+
+def progress_line(board: Board) -> str:
+    """Every figure of the run on one line, padded so that lines align."""
+    total = count(board.total_steps)
+    head = f"step {count(board.step):>{len(total)}}/{total} {percent(board.share_done):>4}"
+    metrics = [f"{name} {figure(value):>8}" for name, value in board.metrics.items()]
+    speed = "-" if board.steps_per_second is None else count(board.steps_per_second)
+    tail = [f"steps/s {speed:>9}", f"rollout {percent(board.rollout_share):>4}", f"ETA {duration(board.seconds_left)}"]
+    return " | ".join([head, *metrics, *tail])

@@ -1,0 +1,169 @@
+"""The engine of worlds outside JAX: envs are stepped by a host, acting and learning are compiled."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PRNGKeyArray
+
+from courtside import memory, spaces
+from courtside.algos import ppo
+from courtside.config import Config
+from courtside.engines import Rows
+from courtside.episodes import Episodes, play_host_episodes
+from courtside.hosts.base import Host
+from courtside.nets import distributions
+from courtside.registry import EnvSource
+from courtside.rollout import collect_host, summarize_episodes
+from courtside.types import EpisodeEnd, Metrics, Policy, Rollout, TrainState
+
+MAX_EVAL_ENVS = 16
+
+
+class HostEngine:
+    """See `engines.Engine`."""
+
+    def __init__(self, config: Config, source: EnvSource) -> None:
+        from courtside.hosts.gymnasium_host import make_host
+
+        self.config = config
+        self._make_host = functools.partial(make_host, source, env_config=config.env)
+        self.host: Host = self._make_host(num_envs=config.env.num_envs)
+        self._eval_host: Host | None = None
+        self._features: np.ndarray | None = None
+        self._rollout_seconds = 0.0
+        self._notices = [source.note] if source.note else []
+        self.spec = self.host.spec
+        self.setup = ppo.make_setup(config, self.spec.observation, self.spec.action, self.spec.num_agents)
+        self.hyper = ppo.make_hyper(config)
+        self._init = jax.jit(functools.partial(init_learner, self.setup))
+        self._draw = jax.jit(functools.partial(draw_noise, self.setup), static_argnums=1)
+        self._act = jax.jit(functools.partial(ppo.act, self.setup))
+        self._greedy = jax.jit(functools.partial(ppo.act_greedily, self.setup))
+        self._update: Callable[..., Any] = jax.jit(functools.partial(learn, self.setup), donate_argnums=1)
+
+    def compile(self) -> None:
+        """Run each program once on empty input, so that later calls take the fast path."""
+        state = self._init(np.uint32(0))
+        policy, features = state.policy, self._empty_features(self.host.num_envs)
+        key, noise = self._draw(state.key, self.setup.num_steps)
+        self._act(policy, features, state.policy_state, np.asarray(noise[0]))
+        self._update(self.hyper, state, key, *self._empty_rollout(features, np.asarray(noise)))
+
+    def _empty_features(self, num_envs: int) -> np.ndarray:
+        size = spaces.feature_size(self.spec.observation)
+        return np.zeros((num_envs, self.spec.num_agents, size), np.float32)
+
+    def _empty_rollout(self, features: np.ndarray, noise: np.ndarray) -> tuple[Rollout, EpisodeEnd]:
+        """Zeros of the right shapes."""
+        times = self.setup.num_steps
+        number = np.zeros((times, *features.shape[:2]), np.float32)
+        flag = number > 0
+        many = np.broadcast_to(features, (times, *features.shape))
+        action = np.asarray(distributions.mode(self.spec.action, self._head_shape(noise)))
+        rollout = Rollout(many, action, number, flag, flag, many, features)
+        return rollout, EpisodeEnd(flag[..., 0], number, np.zeros(number.shape[:2], np.int32))
+
+    def _head_shape(self, noise: np.ndarray) -> Array:
+        return jnp.zeros((*noise.shape[:3], distributions.head_size(self.spec.action)))
+
+    def init(self) -> TrainState:
+        return self._init(np.uint32(self.config.run.seed))
+
+    def template(self) -> TrainState:
+        return jax.eval_shape(self._init, np.uint32(0))
+
+    def run_chunk(self, state: TrainState, num_updates: int) -> tuple[TrainState, Rows]:
+        self._rollout_seconds = 0.0
+        rows = []
+        for _ in range(num_updates):
+            state, metrics = self._one_update(state)
+            rows.append(metrics)
+        return state, {name: np.asarray([row[name] for row in rows], np.float32) for name in rows[0]}
+
+    def _one_update(self, state: TrainState) -> tuple[TrainState, Metrics]:
+        start = time.perf_counter()
+        if self._features is None:
+            self._features = np.array(self.host.reset(self._episode_seed(int(state.update))))
+        key, noise = self._draw(state.key, self.setup.num_steps)
+        choose = self._chooser(state.policy, np.asarray(noise))
+        self._features, rollout, ends = collect_host(self.host, choose, self._features, self.setup.num_steps)
+        self._rollout_seconds += time.perf_counter() - start
+        return self._update(self.hyper, state, key, rollout, ends)
+
+    def _episode_seed(self, update: int) -> int:
+        """Seed of the envs: the run's own at the start, another one where a resumed run restarts its episodes."""
+        return (self.config.run.seed + 1_000_003 * update) % 2**31
+
+    def _chooser(self, policy: Policy, noise: np.ndarray) -> Callable[[np.ndarray, int], np.ndarray]:
+        def choose(features: np.ndarray, t: int) -> np.ndarray:
+            return np.asarray(self._act(policy, features, (), noise[t % len(noise)])[0])
+
+        return choose
+
+    def rollout_share(self, state: TrainState, num_updates: int, seconds: float) -> float:
+        return min(1.0, self._rollout_seconds / seconds)
+
+    def play(self, policy: Policy, seed: int, episodes: int, deterministic: bool) -> Episodes:
+        """With envs of its own, so that training episodes go on undisturbed."""
+        if self._eval_host is None:
+            self._eval_host = self._make_host(num_envs=min(MAX_EVAL_ENVS, episodes))
+        if deterministic:
+            choose = lambda features, t: np.asarray(self._greedy(policy, features, ())[0])  # noqa: E731
+        else:
+            choose = self._sampler(policy, seed, self._eval_host.num_envs)
+        return play_host_episodes(self._eval_host, choose, seed, episodes)
+
+    def _sampler(self, policy: Policy, seed: int, num_envs: int) -> Callable[[np.ndarray, int], np.ndarray]:
+        """Draws actions with noise that is made a block at a time."""
+        block, key = 256, jax.random.key(seed)
+        noise = np.zeros(0)
+
+        def choose(features: np.ndarray, t: int) -> np.ndarray:
+            nonlocal key, noise
+            if t % block == 0:
+                batch = (block, num_envs, self.spec.num_agents)
+                key, noise_key = jax.random.split(key)
+                noise = np.asarray(distributions.draw_noise(self.spec.action, noise_key, batch))
+            return np.asarray(self._act(policy, features, (), noise[t % block])[0])
+
+        return choose
+
+    def memory_mb(self) -> dict[str, float]:
+        return {"envs": self.host.memory_mb(), **memory.learner_mb(self.setup, self.template())}
+
+    def notices(self) -> list[str]:
+        notices, self._notices = [*self._notices, *self.host.notices()], []
+        return notices
+
+    def close(self) -> None:
+        self.host.close()
+        if self._eval_host is not None:
+            self._eval_host.close()
+
+
+def init_learner(setup: ppo.Setup, seed: Array) -> TrainState:
+    return ppo.init(setup, jax.random.split(jax.random.key(seed))[0])
+
+
+def draw_noise(setup: ppo.Setup, key: PRNGKeyArray, num_steps: int) -> tuple[PRNGKeyArray, Array]:
+    """The action noise of one rollout, and the key to go on with."""
+    key, noise_key = jax.random.split(key)
+    batch = (num_steps, setup.num_envs, setup.num_agents)
+    return key, distributions.draw_noise(setup.action, noise_key, batch)
+
+
+def learn(
+    setup: ppo.Setup, hyper: ppo.Hyper, state: TrainState, key: PRNGKeyArray, rollout: Rollout, ends: EpisodeEnd
+) -> tuple[TrainState, Metrics]:
+    """The Learning Phase on what a host collected."""
+    state = eqx.tree_at(lambda s: s.key, state, key)
+    state, metrics = ppo.update(setup, hyper, state, rollout)
+    return state, summarize_episodes(ends) | metrics

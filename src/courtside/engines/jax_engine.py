@@ -1,0 +1,105 @@
+"""The engine of JAX worlds: rollout and learning in one compiled program, many updates per call."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from courtside import memory, rollout
+from courtside.algos import ppo
+from courtside.config import Config
+from courtside.engines import MAX_CHUNK, Rows
+from courtside.envs.base import Env
+from courtside.episodes import Episodes, play_episodes
+from courtside.types import Metrics, Policy, TrainState
+
+
+class JaxEngine:
+    """See `engines.Engine`."""
+
+    def __init__(self, config: Config, env: Env, note: str = "") -> None:
+        self.config, self.env, self.spec = config, env, env.spec
+        self.setup = ppo.make_setup(config, env.spec.observation, env.spec.action, env.spec.num_agents)
+        self.hyper = ppo.make_hyper(config)
+        self._notices = [note] if note else []
+        self._init = jax.jit(functools.partial(init_run, env, self.setup))
+        self._chunk: Callable[..., Any] = jax.jit(functools.partial(run_updates, env, self.setup), donate_argnums=1)
+        self._play = jax.jit(functools.partial(play_episodes, env, self.setup), static_argnums=(3, 4))
+
+    def compile(self) -> None:
+        """The training program and the evaluation side by side."""
+        state, config = self.template(), self.config.run
+        count, key = jax.ShapeDtypeStruct((), jnp.int32), jax.eval_shape(jax.random.key, 0)
+        with ThreadPoolExecutor() as pool:
+            chunk = pool.submit(lambda: self._chunk.lower(self.hyper, state, count).compile())
+            if self.config.eval_updates:
+                play = (state.policy, state.policy_state, key, config.eval_episodes, config.eval_deterministic)
+                pool.submit(lambda: self._play.lower(*play).compile()).result()
+            self._chunk = chunk.result()
+
+    def init(self) -> TrainState:
+        return self._init(np.uint32(self.config.run.seed))
+
+    def template(self) -> TrainState:
+        return jax.eval_shape(self._init, np.uint32(0))
+
+    def run_chunk(self, state: TrainState, num_updates: int) -> tuple[TrainState, Rows]:
+        return self._run(self.hyper, state, num_updates)
+
+    def _run(self, hyper: ppo.Hyper, state: TrainState, num_updates: int) -> tuple[TrainState, Rows]:
+        state, rows = self._chunk(hyper, state, np.int32(num_updates))
+        return state, {name: np.asarray(column)[:num_updates] for name, column in rows.items()}
+
+    def rollout_share(self, state: TrainState, num_updates: int, seconds: float) -> float:
+        """Run the same program with no epochs on a copy of the state: what remains is the Rollout Phase."""
+        tried = max(1, num_updates // 10)
+        no_epochs = eqx.tree_at(lambda h: h.update_epochs, self.hyper, jnp.zeros((), jnp.int32))
+        copy = jax.block_until_ready(jax.tree.map(jnp.copy, state))
+        start = time.perf_counter()
+        self._run(no_epochs, copy, tried)
+        return min(1.0, (time.perf_counter() - start) / tried * num_updates / seconds)
+
+    def play(self, policy: Policy, seed: int, episodes: int, deterministic: bool) -> Episodes:
+        return self._play(policy, (), jax.random.key(seed), episodes, deterministic)
+
+    def memory_mb(self) -> dict[str, float]:
+        state = self.template()
+        envs = memory.tree_mb((state.env_state, state.obs)) * (1 + self.setup.num_steps)
+        return {"envs": envs, **memory.learner_mb(self.setup, state)}
+
+    def notices(self) -> list[str]:
+        notices, self._notices = self._notices, []
+        return notices
+
+    def close(self) -> None: ...
+
+
+def init_run(env: Env, setup: ppo.Setup, seed: Array) -> TrainState:
+    """A fresh learner and its envs, drawn from the seed."""
+    init_key, env_key = jax.random.split(jax.random.key(seed))
+    return rollout.start_envs(env, setup, ppo.init(setup, init_key), env_key)
+
+
+def run_updates(
+    env: Env, setup: ppo.Setup, hyper: ppo.Hyper, state: TrainState, num_updates: Array
+) -> tuple[TrainState, Metrics]:
+    """`num_updates` times: Rollout Phase, Learning Phase. The count is traced, so one program serves every length."""
+
+    def one_update(i: Array, carry: tuple[TrainState, Metrics]) -> tuple[TrainState, Metrics]:
+        state, rows = carry
+        state, collected, episode_metrics = rollout.collect(env, setup, state)
+        state, loss_metrics = ppo.update(setup, hyper, state, collected)
+        metrics = episode_metrics | loss_metrics
+        return state, {name: column.at[i].set(metrics[name]) for name, column in rows.items()}
+
+    rows = {name: jnp.zeros(MAX_CHUNK, jnp.float32) for name in (*rollout.METRICS, *ppo.METRICS)}
+    return jax.lax.fori_loop(0, num_updates, one_update, (state, rows))

@@ -1,0 +1,408 @@
+"""Does a world keep the contract of `envs.base`? Every rule is tried on the world itself; what breaks is said in words.
+
+`check_env` gives the faults, `run_checks` also what passed. The checks run in order, and one that fails where the next
+build on it ends the list: a world that cannot be compiled is not also blamed for everything that needs compiling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, PRNGKeyArray
+
+from courtside.envs import check_spaces
+from courtside.envs.base import Env, EnvSpec
+from courtside.envs.check_spaces import Fault
+from courtside.envs.wrappers import start_episode, step_episode
+from courtside.spaces import Box, Discrete, MultiDiscrete
+from courtside.types import EpisodeEnd, EpisodeState, Obs, TimeStep
+
+MAX_EPISODE_STEPS = 10_000
+"""Random steps after which a world without a time limit counts as one that never ends."""
+CLOSE = {"rtol": 1e-4, "atol": 1e-5}
+"""Compiled and uncompiled programs round differently; more than this is another result."""
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """One check: passed where there are no faults and it was not skipped."""
+
+    name: str
+    about: str
+    faults: tuple[Fault, ...] = ()
+    notes: tuple[str, ...] = ()
+    skipped: bool = False
+
+    @property
+    def passed(self) -> bool:
+        return not self.faults and not self.skipped
+
+
+class Recorded(eqx.Module):
+    """Random steps of one env, auto-reset as in training. Leading axis: steps."""
+
+    raw_state: Any
+    raw: TimeStep
+    """What the world's own step returned."""
+    fresh: tuple[EpisodeState, Obs]
+    next_state: EpisodeState
+    wrapped: TimeStep
+    """What training sees of the same step."""
+    end: EpisodeEnd
+
+
+class Trial:
+    """A world under test, with what several checks need."""
+
+    def __init__(self, env: Env, key: int, steps: int):
+        self.env, self.steps = env, steps
+        self.keys = jax.random.split(jax.random.key(key), 8)
+
+    @cached_property
+    def first(self) -> tuple[Any, Obs]:
+        """State and observation of one reset, not compiled."""
+        return self.env.reset(self.keys[0])
+
+    @cached_property
+    def second(self) -> tuple[Any, TimeStep]:
+        """One step on from there, not compiled."""
+        return self.env.step(self.first[0], self.action, self.keys[1])
+
+    @cached_property
+    def action(self) -> Array:
+        return sample_action(self.env.spec, self.keys[2])
+
+    @cached_property
+    def recorded(self) -> Recorded:
+        return jax.tree.map(np.asarray, _without_keys(jax.jit(_record, static_argnums=(0, 2))(*self._record_args)))
+
+    @property
+    def _record_args(self) -> tuple[Callable[..., Any], PRNGKeyArray, int]:
+        return _Same(self.env), self.keys[3], self.steps
+
+
+@dataclass(frozen=True, eq=False)
+class _Same:
+    """Makes any world a static argument, hashable or not."""
+
+    env: Env
+
+
+def check_env(env: Env, *, key: int = 0, steps: int = 500) -> list[Fault]:
+    """Every way in which a world breaks the contract; an empty list where it keeps it."""
+    return [fault for result in run_checks(env, key=key, steps=steps) for fault in result.faults]
+
+
+def run_checks(env: Env, *, key: int = 0, steps: int = 500) -> list[CheckResult]:
+    """All checks in order, those after a failed foundation marked as skipped."""
+    trial, results, blocked = Trial(env, key, steps), [], False
+    for name, about, check, is_foundation in CHECKS:
+        result = CheckResult(name, about, skipped=True) if blocked else _run(trial, name, about, check)
+        results.append(result)
+        blocked = blocked or (is_foundation and bool(result.faults))
+    return results
+
+
+def _run(trial: Trial, name: str, about: str, check: Callable[[Trial], Iterator[Fault | str]]) -> CheckResult:
+    """Faults and notes of one check; an exception is a fault too, as any of the user's code may raise."""
+    try:
+        found = list(check(trial))
+    except Exception as error:
+        found = [Fault(f"it raised {_one_line(error)}", "no error", "Mend that first; see docs/environments.md.")]
+    faults = tuple(f for f in found if isinstance(f, Fault))
+    return CheckResult(name, about, faults, tuple(n for n in found if isinstance(n, str)))
+
+
+def _one_line(error: Exception, limit: int = 200) -> str:
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return text if len(text) <= limit else text[:limit] + " ..."
+
+
+def sample_action(spec: EnvSpec, key: PRNGKeyArray) -> Array:
+    """A random action of every agent: [A] for Discrete, else [A, ...]."""
+    match spec.action:
+        case Discrete(n):
+            return jax.random.randint(key, (spec.num_agents,), 0, n, jnp.int32)
+        case MultiDiscrete(nvec):
+            shape = (spec.num_agents, len(nvec))
+            return jax.random.randint(key, shape, 0, jnp.broadcast_to(jnp.array(nvec), shape), jnp.int32)
+        case Box():
+            noise = jax.random.normal(key, (spec.num_agents, *spec.action.shape), jnp.float32)
+            low, high = (jnp.asarray(b, jnp.float32)[None] for b in (spec.action.low_array, spec.action.high_array))
+            return jnp.clip(noise, low, high).astype(spec.action.dtype)
+        case other:
+            raise TypeError(f"no agent can act in {other!r}")
+
+
+# --- the foundations: what the spec says, what one reset and one step give back --------------------------------------
+
+
+def _check_spec(trial: Trial) -> Iterator[Fault | str]:
+    spec = getattr(trial.env, "spec", None)
+    if not isinstance(spec, EnvSpec):
+        yield Fault(f"spec is {spec!r:.60}", "an EnvSpec", "Give the class a field or property `spec`.")
+        return
+    for method in ("reset", "step"):
+        if not callable(getattr(trial.env, method, None)):
+            yield Fault(f"there is no {method}", "reset(key) and step(state, action, key)", f"Write `{method}`.")
+    if trial.env.spec != spec:
+        yield Fault("spec differs from one read to the next", "one fixed spec", "Build it once.")
+    yield from check_spaces.spec_faults(spec)
+
+
+def _check_reset(trial: Trial) -> Iterator[Fault | str]:
+    found = trial.first
+    if not isinstance(found, tuple) or len(found) != 2:
+        yield Fault(f"reset returned {type(found).__name__}", "the pair (state, obs)", "Return both.")
+        return
+    state, obs = found
+    yield from check_spaces.state_faults("reset", state)
+    yield from check_spaces.obs_faults("obs of reset", trial.env.spec, obs)
+
+
+def _check_step(trial: Trial) -> Iterator[Fault | str]:
+    found = trial.second
+    if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], TimeStep):
+        yield Fault("step returned something else", "the pair (state, TimeStep)", "Build it with make_timestep.")
+        return
+    state, timestep = found
+    yield from check_spaces.state_faults("step", state)
+    yield from check_spaces.timestep_faults(trial.env.spec, timestep)
+
+
+def _check_determinism(trial: Trial) -> Iterator[Fault | str]:
+    env, key, remedy = trial.env, trial.keys[0], "Draw every random number from `key` with jax.random."
+    if not _equal(trial.first, env.reset(key)):
+        yield Fault("two resets with one key differ", "the same state and obs", remedy)
+    elif not _equal(trial.second, env.step(trial.first[0], trial.action, trial.keys[1])):
+        yield Fault("two steps with one key, state and action differ", "the same result", remedy)
+    if all(_equal(trial.first, env.reset(other)) for other in trial.keys[1:5]):
+        yield "every key gives the same first state; fine for a world that always starts the same"
+
+
+def _check_jit(trial: Trial) -> Iterator[Fault | str]:
+    env = trial.env
+    remedy = "Use jnp.where and lax instead of Python's if, for and float() on arrays."
+    try:
+        reset = jax.jit(env.reset)(trial.keys[0])
+        step = jax.jit(env.step)(trial.first[0], trial.action, trial.keys[1])
+    except Exception as error:
+        yield Fault(f"it cannot be compiled ({_one_line(error)})", "reset and step under jax.jit", remedy)
+        return
+    if not _close(reset, trial.first):
+        yield Fault("the compiled reset gives another result", "the same with and without jax.jit", remedy)
+    if not _close(step, trial.second):
+        yield Fault("the compiled step gives another result", "the same with and without jax.jit", remedy)
+
+
+def _check_stable(trial: Trial) -> Iterator[Fault | str]:
+    """Structure, shapes, dtypes and weak types: what lax.scan carries may not change on the way."""
+    state, obs = jax.eval_shape(trial.env.reset, trial.keys[0])
+    next_state, timestep = jax.eval_shape(trial.env.step, state, trial.action, trial.keys[1])
+    yield from check_spaces.drift_faults("state", state, next_state)
+    yield from check_spaces.drift_faults("obs", obs, timestep.obs)
+
+
+def _check_vmap(trial: Trial) -> Iterator[Fault | str]:
+    env, num = trial.env, 4
+    keys = trial.keys[:num]
+    actions = jax.vmap(lambda k: sample_action(env.spec, k))(keys)
+    single_reset, single_step = jax.jit(env.reset), jax.jit(env.step)
+    states = [single_reset(k)[0] for k in keys]
+    one_by_one = [single_step(s, a, k) for s, a, k in zip(states, actions, keys, strict=True)]
+    try:
+        together = jax.jit(jax.vmap(env.step))(jax.jit(jax.vmap(env.reset))(keys)[0], actions, keys)
+    except Exception as error:
+        yield Fault(f"it cannot be batched ({_one_line(error)})", "reset and step under jax.vmap", "Use jnp and lax only.")
+        return
+    if not all(_close(jax.tree.map(lambda x, i=i: x[i], together), one) for i, one in enumerate(one_by_one)):
+        yield Fault("envs stepped together differ from envs stepped one by one", "the same", "Use jnp and lax only.")
+
+
+def _check_pure(trial: Trial) -> Iterator[Fault | str]:
+    """Python code runs once, when JAX traces it: what it stores or counts is lost or, worse, frozen."""
+    env, remedy = trial.env, "Keep everything that changes in the state that reset and step return."
+    before = dict(getattr(env, "__dict__", {}))
+    programs = [_program(env, trial) for _ in range(2)]
+    after = getattr(env, "__dict__", {})
+    changed = [n for n, v in after.items() if (n in before and v is not before[n]) or _holds_tracer(v)]
+    if changed:
+        yield Fault(f"reset or step changes the world's own attribute {changed[0]!r}", "a world that never changes", remedy)
+    elif programs[0] != programs[1]:
+        yield Fault("tracing it twice gives two different programs", "one program", remedy)
+
+
+def _program(env: Env, trial: Trial) -> str:
+    """The traced program as text; addresses in it mean nothing."""
+    import re
+
+    state, _ = jax.eval_shape(env.reset, trial.keys[0])
+    text = str(jax.make_jaxpr(env.reset)(trial.keys[0])) + str(
+        jax.make_jaxpr(env.step)(state, trial.action, trial.keys[1])
+    )
+    return re.sub(r"0x[0-9a-f]+", "", text)
+
+
+def _holds_tracer(value: Any) -> bool:
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value))
+
+
+# --- over many random steps, auto-reset as in training ---------------------------------------------------------------
+
+
+def _record(same: _Same, key: PRNGKeyArray, steps: int) -> Recorded:
+    env, limit = same.env, same.env.spec.time_limit
+    state, _ = start_episode(env, key)
+    if limit is not None:
+        # The first episode starts with little time left, so that a cut is seen however long the limit is.
+        used = jnp.asarray(max(0, limit - max(1, steps // 2)), jnp.int32)
+        state = EpisodeState(state.inner, state.episode_return, used)
+
+    def one_step(state: EpisodeState, key: PRNGKeyArray) -> tuple[EpisodeState, Recorded]:
+        action_key, step_key, reset_key = jax.random.split(key, 3)
+        action, fresh = sample_action(env.spec, action_key), start_episode(env, reset_key)
+        raw_state, raw = env.step(state.inner, action, step_key)
+        next_state, wrapped, end = step_episode(env, state, action, step_key, fresh)
+        return next_state, Recorded(raw_state, raw, fresh, next_state, wrapped, end)
+
+    return jax.lax.scan(one_step, state, jax.random.split(key, steps))[1]
+
+
+def _check_space(trial: Trial) -> Iterator[Fault | str]:
+    spec, record = trial.env.spec, trial.recorded
+    yield from check_spaces.range_faults("the obs of reset", spec, record.fresh[1])
+    yield from check_spaces.range_faults("the obs of step", spec, record.raw.obs)
+
+
+def _check_finite(trial: Trial) -> Iterator[Fault | str]:
+    record, remedy = trial.recorded, "Look for a division by 0, a logarithm or root of a negative number."
+    for what, tree in (("obs", record.raw.obs), ("reward", record.raw.reward), ("state", record.raw_state)):
+        for leaf in jax.tree.leaves(tree):
+            bad = ~np.isfinite(leaf) if np.issubdtype(leaf.dtype, np.floating) else np.zeros(1, bool)
+            # An infinite state may be a timer that is off; only what the learner is given must be finite.
+            if bad.any() and (what != "state" or np.isnan(leaf).any()):
+                where = np.argwhere(bad)[0]
+                yield Fault(f"{what} is {leaf[tuple(where)]} at step {where[0]}", "finite numbers", remedy)
+                break
+
+
+def _check_flags(trial: Trial) -> Iterator[Fault | str]:
+    raw, end = trial.recorded.raw, trial.recorded.end
+    both = (raw.terminated & raw.truncated).any(-1)
+    if both.any():
+        yield Fault(
+            f"terminated and truncated are both set at step {int(np.argmax(both))}", "at most one of them",
+            "Truncate only where the task has not ended; better leave the clock to spec.time_limit.",
+        )  # fmt: skip
+    done = raw.terminated | raw.truncated
+    revived = (done[:-1] & ~end.ended[:-1, None] & ~done[1:]).any(-1)
+    if revived.any():
+        yield Fault(
+            f"an agent whose end flag was set goes on at step {int(np.argmax(revived)) + 1}",
+            "flags that stay set until every agent is done", "Keep in the state which agents are done.",
+        )  # fmt: skip
+
+
+def _check_auto_reset(trial: Trial) -> Iterator[Fault | str]:
+    record = trial.recorded
+    if not _close(record.raw.obs, record.raw.final_obs):
+        yield Fault(
+            "the world's own step returns an obs that is not its final_obs", "no reset inside step",
+            "Return make_timestep(obs, ...) with what the step led to; courtside resets the world itself.",
+        )  # fmt: skip
+        return
+    ended = record.end.ended
+    expected = _where(ended, (record.fresh[0].inner, record.fresh[1]), (record.raw_state, record.raw.obs))
+    if not _close((record.next_state.inner, record.wrapped.obs), expected):
+        yield Fault("after an end the state or obs is not a fresh one", "the first of a new episode", "Report this to us.")
+    if not _close(record.wrapped.final_obs, record.raw.obs):
+        yield Fault("final_obs is not what the step led to", "the true last observation", "Report this to us.")
+    if not ended.any():
+        yield f"no episode ended in {trial.steps} random steps, so no reset was seen"
+
+
+def _check_ends(trial: Trial) -> Iterator[Fault | str]:
+    limit = trial.env.spec.time_limit
+    bound = MAX_EPISODE_STEPS if limit is None else min(limit, MAX_EPISODE_STEPS)
+    if bool(jax.jit(_ever_ends, static_argnums=(0, 2))(_Same(trial.env), trial.keys[4], bound)):
+        return
+    if limit is not None and limit > bound:
+        yield f"no episode ended in {bound} random steps; the time limit of {limit} was not waited for"
+    else:
+        yield Fault(f"no episode ended in {bound} random steps", "an end", "Set time_limit in the spec.")
+
+
+def _ever_ends(same: _Same, key: PRNGKeyArray, steps: int) -> Bool[Array, ""]:
+    env = same.env
+    fresh = start_episode(env, key)
+
+    def one_step(i: Array, carry: tuple[EpisodeState, Array]) -> tuple[EpisodeState, Array]:
+        state, ended = carry
+        action_key, step_key = jax.random.split(jax.random.fold_in(key, i))
+        state, _, end = step_episode(env, state, sample_action(env.spec, action_key), step_key, fresh)
+        return state, ended | end.ended
+
+    return jax.lax.fori_loop(0, steps, one_step, (fresh[0], jnp.zeros((), jnp.bool_)))[1]
+
+
+# --- comparing pytrees -----------------------------------------------------------------------------------------------
+
+
+def _without_keys(tree: Any) -> Any:
+    """Random keys as plain numbers, so that NumPy can hold them."""
+    return jax.tree.map(
+        lambda x: jax.random.key_data(x) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else x, tree
+    )
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return _all_leaves(a, b, lambda x, y: bool(np.array_equal(x, y, equal_nan=x.dtype.kind == "f")))
+
+
+def _close(a: Any, b: Any) -> bool:
+    def leaf_close(x: np.ndarray, y: np.ndarray) -> bool:
+        if x.dtype.kind != "f":
+            return bool(np.array_equal(x, y))
+        return x.shape == y.shape and bool(np.allclose(x, y, equal_nan=True, **CLOSE))
+
+    return _all_leaves(a, b, leaf_close)
+
+
+def _all_leaves(a: Any, b: Any, same: Callable[[np.ndarray, np.ndarray], bool]) -> bool:
+    a, b = _without_keys(a), _without_keys(b)
+    if jax.tree.structure(a) != jax.tree.structure(b):
+        return False
+    pairs = zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
+    return all(same(np.asarray(x), np.asarray(y)) for x, y in pairs)
+
+
+def _where(condition: np.ndarray, if_true: Any, if_false: Any) -> Any:
+    def choose(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return np.where(condition.reshape(-1, *(1,) * (x.ndim - 1)), x, y)
+
+    return jax.tree.map(choose, if_true, if_false)
+
+
+CHECKS: tuple[tuple[str, str, Callable[[Trial], Iterator[Fault | str]], bool], ...] = (
+    ("spec", "spaces, number of agents and time limit make sense", _check_spec, True),
+    ("reset", "shapes and dtypes of what reset returns", _check_reset, True),
+    ("step", "shapes and dtypes of what step returns", _check_step, True),
+    ("determinism", "same key, same result", _check_determinism, True),
+    ("jit", "compiled and uncompiled agree", _check_jit, True),
+    ("stable", "state and obs keep their structure from step to step", _check_stable, True),
+    ("vmap", "many envs together do what each does alone", _check_vmap, True),
+    ("pure", "no side effects in Python", _check_pure, True),
+    ("space", "every observation lies in its space", _check_space, False),
+    ("finite", "no NaN or infinity", _check_finite, False),
+    ("flags", "terminated and truncated are kept apart", _check_flags, False),
+    ("auto-reset", "final_obs is the true one, obs the fresh one", _check_auto_reset, False),
+    ("ends", "episodes end", _check_ends, False),
+)
+"""Name, meaning, check, and whether the later ones need it."""

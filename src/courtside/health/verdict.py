@@ -1,0 +1,244 @@
+"""Pass or fail: does each threshold hold over the last steps of the run, since when, and how long did it take?
+
+A threshold holds at a step when the metric's mean over the trailing window of `window_steps` environment steps satisfies
+the bound, and that many steps have been made. The window is rounded up to whole updates. Metrics of episodes
+(`charts/episodic_...`) are weighted by the episodes that ended in each update; all others count each update once.
+
+Sums are kept as exact integers, so nothing drifts: a loss of 1e30 leaves no trace once it has left the window, and a
+tracker rebuilt from `metrics.jsonl` gives the very same verdict.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from courtside.config import Threshold
+
+_SCALE_BITS = 1074
+"""Every finite float64 is a whole multiple of 2⁻¹⁰⁷⁴."""
+_STRETCHES = 10
+"""The worst value is looked for over stretches of a tenth of the window."""
+
+_OPS: dict[str, tuple[Callable[[float, float], bool], str]] = {
+    ">=": (operator.ge, "at or above"),
+    ">": (operator.gt, "above"),
+    "<=": (operator.le, "at or below"),
+    "<": (operator.lt, "below"),
+}
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ThresholdResult:
+    """How one threshold fared."""
+
+    metric: str
+    op: str
+    target: float
+    window_steps: int
+    passed: bool
+    value: float | None
+    """Mean over the last window; None when the metric has no value there."""
+    worst: float | None
+    """Worst mean over a tenth of the window, inside the last window."""
+    since_step: int | None
+    """First step from which it has held without a break until the end."""
+    since_update: int | None
+    reason: str
+    """Why it failed, in words; empty when it passed."""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the run came to."""
+
+    passed: bool
+    """All thresholds hold at the end; False when there are none, since nothing was shown."""
+    results: tuple[ThresholdResult, ...]
+    steps_to_pass: int | None
+    """First step at which all thresholds held together, even if they did not stay so; None if they never did."""
+    updates_to_pass: int | None
+    total_steps: int
+    total_updates: int
+
+
+class VerdictTracker:
+    """Takes the rows of a run in order and can give the verdict at any moment; constant work per row."""
+
+    def __init__(self, thresholds: Iterable[Threshold]) -> None:
+        self._tracks = [_Track(threshold) for threshold in thresholds]
+        self._first_pass: tuple[int, int] | None = None
+        self._now = (0, 0)
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Take rows with `step`, `update` and metrics; one that lacks a metric leaves that metric as it was."""
+        for row in rows:
+            self._now = (int(row["step"]), int(row["update"]))
+            for track in self._tracks:
+                track.add(row, self._now)
+            if self._first_pass is None and self._tracks and all(track.since for track in self._tracks):
+                self._first_pass = self._now
+
+    def verdict(self) -> Verdict:
+        results = tuple(track.result(self._now[0]) for track in self._tracks)
+        steps, updates = self._first_pass or (None, None)
+        passed = bool(results) and all(result.passed for result in results)
+        return Verdict(passed, results, steps, updates, *self._now)
+
+
+class _Mean:
+    """Exact weighted mean over the rows of the last `span` steps."""
+
+    def __init__(self, span: int) -> None:
+        self._span = span
+        self._rows: deque[tuple[int, int | None, int]] = deque()
+        self._total = 0
+        self._weight = 0
+        self._broken = 0
+        """Rows in the window whose value is infinite or not a number."""
+
+    def advance(self, step: int) -> None:
+        """Let go of rows that are `span` steps old."""
+        while self._rows and self._rows[0][0] <= step - self._span:
+            self._count(*self._rows.popleft()[1:], -1)
+
+    def add(self, step: int, value: float, weight: int) -> None:
+        row = (step, _exact(value), weight)
+        self._rows.append(row)
+        self._count(*row[1:], 1)
+
+    def _count(self, exact: int | None, weight: int, sign: int) -> None:
+        self._broken += sign * (exact is None)
+        self._total += sign * weight * (exact or 0)
+        self._weight += sign * weight
+
+    def value(self) -> float | None:
+        if self._broken:
+            return math.nan
+        return self._total / (self._weight << _SCALE_BITS) if self._weight else None
+
+
+class _Track:
+    """One threshold along the run."""
+
+    def __init__(self, threshold: Threshold) -> None:
+        self._threshold = threshold
+        self._holds, _ = _OPS[threshold.op]
+        self._sign = 1 if threshold.op in (">=", ">") else -1
+        self._window = _Mean(threshold.window_steps)
+        self._stretch_steps = max(1, threshold.window_steps // _STRETCHES)
+        self._stretch = _Mean(self._stretch_steps)
+        self._worst: deque[tuple[int, float]] = deque()
+        """Step and score (low is bad) of stretches that no later one is worse than; the first is the worst of all."""
+        self.since: tuple[int, int] | None = None
+
+    def add(self, row: Row, now: tuple[int, int]) -> None:
+        step = now[0]
+        value, weight = _value_and_weight(row, self._threshold.metric)
+        for mean in (self._window, self._stretch):
+            mean.advance(step)
+            if value is not None:
+                mean.add(step, value, weight)
+        self._note_worst(step)
+        mean = self._window.value()
+        holds = step >= self._threshold.window_steps and mean is not None and self._holds(mean, self._threshold.value)
+        self.since = (self.since or now) if holds else None
+
+    def _note_worst(self, step: int) -> None:
+        """Keep the candidates for the worst stretch; only stretches that lie wholly inside the window count."""
+        mean = self._stretch.value()
+        if mean is not None and step >= self._stretch_steps:
+            score = -math.inf if math.isnan(mean) else self._sign * mean
+            while self._worst and self._worst[-1][1] >= score:
+                self._worst.pop()
+            self._worst.append((step, score))
+        oldest = step - self._threshold.window_steps + self._stretch_steps
+        while self._worst and self._worst[0][0] < oldest:
+            self._worst.popleft()
+
+    def result(self, total_steps: int) -> ThresholdResult:
+        threshold = self._threshold
+        since_step, since_update = self.since or (None, None)
+        worst = None
+        if self._worst:
+            score = self._worst[0][1]
+            worst = math.nan if score == -math.inf else self._sign * score
+        return ThresholdResult(
+            metric=threshold.metric, op=threshold.op, target=threshold.value, window_steps=threshold.window_steps,
+            passed=self.since is not None, value=self._window.value(), worst=worst,
+            since_step=since_step, since_update=since_update,
+            reason="" if self.since else self._reason(total_steps), source=threshold.source,
+        )  # fmt: skip
+
+    def _reason(self, total_steps: int) -> str:
+        window, value = self._threshold.window_steps, self._window.value()
+        if total_steps < window:
+            return f"the run made {total_steps:,} steps, fewer than the {window:,} it is judged over"
+        if value is None:
+            return f"it had no value in the last {window:,} steps"
+        if math.isnan(value):
+            return f"it was not a finite number in the last {window:,} steps"
+        return f"its mean over the last {window:,} steps was {_number(value)}"
+
+
+def _value_and_weight(row: Row, metric: str) -> tuple[float | None, int]:
+    """The row's value and how much it counts; None where the row says nothing about the metric."""
+    value = row.get(metric)
+    if value is None or not metric.startswith("charts/episodic_"):
+        return value, 1
+    episodes = row.get("charts/episodes")
+    weight = 1 if episodes is None else int(episodes)
+    return (value, weight) if weight > 0 else (None, 0)
+
+
+def _exact(value: float) -> int | None:
+    """The float as a whole number of 2⁻¹⁰⁷⁴; None for infinity and not-a-number."""
+    value = float(value)
+    if not math.isfinite(value):
+        return None
+    numerator, denominator = value.as_integer_ratio()
+    return numerator << (_SCALE_BITS - (denominator.bit_length() - 1))
+
+
+def to_json(verdict: Verdict) -> dict[str, Any]:
+    """The verdict as data, for verdict.json and `--json`."""
+    return asdict(verdict)
+
+
+def sentence(verdict: Verdict) -> str:
+    """The verdict in plain words, one line per threshold and one for the whole."""
+    if not verdict.results:
+        return "NO VERDICT: this run has no thresholds to be judged by."
+    lines = [result_sentence(result) for result in verdict.results]
+    return "\n".join([*lines, _summary(verdict)])
+
+
+def result_sentence(result: ThresholdResult) -> str:
+    """One threshold in one sentence."""
+    bound = f"{_OPS[result.op][1]} {_number(result.target)}"
+    if not result.passed:
+        return f"FAIL: {result.metric} should hold {bound}, but {result.reason}."
+    worst = "" if result.worst is None else f", worst stretch {_number(result.worst)}"
+    return (
+        f"PASS: {result.metric} held {bound} over the last {result.window_steps:,} steps "
+        f"(mean {_number(result.value or 0.0)}{worst}), since step {result.since_step:,} (update {result.since_update:,})."
+    )
+
+
+def _summary(verdict: Verdict) -> str:
+    total = f"{verdict.total_steps:,} steps ({verdict.total_updates:,} updates)"
+    if verdict.steps_to_pass is None:
+        return f"Not passed in {total}."
+    reached = f"{verdict.steps_to_pass:,} steps ({verdict.updates_to_pass:,} updates)"
+    return f"Passed after {reached} of {total}." if verdict.passed else f"Passed after {reached}, but lost it by {total}."
+
+
+def _number(value: float) -> str:
+    return f"{value:,.6g}"

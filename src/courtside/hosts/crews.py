@@ -1,0 +1,179 @@
+"""Two of the three ways to step B envs: in the caller's own thread, or spread over threads. No JAX here.
+
+A crew owns the envs and their arrays. `reset` and `step` return once every env is done, or raise one clear error.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from courtside import spaces
+from courtside.errors import EnvContractError
+from courtside.hosts.arrays import HostArrays, make_arrays
+from courtside.hosts.env_slice import EnvSlice, locate
+from courtside.hosts.gym_make import EnvFacts, build_env, describe_env
+from courtside.hosts.gym_spaces import action_layout
+from courtside.hosts.memory import resident_mb
+
+LOOK_SECONDS = 0.2
+"""How often a waiting crew looks whether a worker still moves."""
+
+
+class Crew(Protocol):
+    """B envs and whoever steps them."""
+
+    facts: EnvFacts
+    arrays: HostArrays
+    num_workers: int
+
+    def reset(self) -> None: ...
+
+    def step(self) -> None: ...
+
+    def take_notices(self) -> list[str]: ...
+
+    def memory_mb(self) -> float: ...
+
+    def close(self) -> None: ...
+
+
+def shares(num_envs: int, num_workers: int) -> list[tuple[int, int]]:
+    """Which envs each worker has, as (first, last + 1); sizes differ by one at most."""
+    edges = [num_envs * w // num_workers for w in range(num_workers + 1)]
+    return list(zip(edges[:-1], edges[1:], strict=True))
+
+
+def arrays_for(facts: EnvFacts, num_envs: int, block: Any = None) -> HostArrays:
+    """The shared arrays for envs of this kind."""
+    return make_arrays(num_envs, spaces.feature_size(facts.observation), action_layout(facts.action), block)
+
+
+class SerialCrew:
+    """All envs one after the other in the calling thread: no hand-over, so the fastest for cheap envs."""
+
+    num_workers = 1
+
+    def __init__(self, env_id: str, num_envs: int, restart: bool) -> None:
+        before = resident_mb()
+        envs = [build_env(env_id) for _ in range(num_envs)]
+        self.facts = describe_env(env_id, envs[0])
+        self.arrays = arrays_for(self.facts, num_envs)
+        self._slice = EnvSlice(env_id, envs, self.arrays, 0, num_envs, restart)
+        self.reset, self.step, self.close = self._slice.reset, self._slice.step, self._slice.close
+        self._memory_mb = max(0.0, resident_mb() - before)
+
+    def take_notices(self) -> list[str]:
+        notices, self._slice.notices = self._slice.notices, []
+        return notices
+
+    def memory_mb(self) -> float:
+        """Growth of this process while the envs were built."""
+        return self._memory_mb
+
+
+class ThreadCrew:
+    """A share of the envs in each of several threads: pays off where `step` releases Python's lock (C code, waiting)."""
+
+    def __init__(self, env_id: str, num_envs: int, num_workers: int, restart: bool, timeout: float) -> None:
+        self._env_id, self._timeout, self.num_workers = env_id, timeout, num_workers
+        self._shares = shares(num_envs, num_workers)
+        self._jobs: list[queue.SimpleQueue] = [queue.SimpleQueue() for _ in self._shares]
+        self._done: queue.SimpleQueue = queue.SimpleQueue()
+        self._slices: list[EnvSlice] = []
+        before = resident_mb()
+        for w in range(num_workers):
+            threading.Thread(target=_work, args=(w, self._jobs[w], self._done), daemon=True).start()
+        # An env may be bound to the thread that made it (windows, databases), so each thread makes its own.
+        built: list[list[Any]] = [[] for _ in self._shares]
+        self.arrays: HostArrays | Any = None
+        try:
+            self._run([_builder(env_id, last - first, built[w]) for w, (first, last) in enumerate(self._shares)])
+            self.facts = describe_env(env_id, built[0][0])
+            self.arrays = arrays_for(self.facts, num_envs)
+            for (first, last), envs in zip(self._shares, built, strict=True):
+                part = self.arrays.part(first, last)
+                self._slices.append(EnvSlice(env_id, envs, part, first, num_envs, restart))
+        except BaseException:
+            self.close()
+            raise
+        self._memory_mb = max(0.0, resident_mb() - before)
+
+    def reset(self) -> None:
+        self._run([part.reset for part in self._slices])
+
+    def step(self) -> None:
+        self._run([part.step for part in self._slices])
+
+    def take_notices(self) -> list[str]:
+        notices = [text for part in self._slices for text in part.notices]
+        for part in self._slices:
+            part.notices = []
+        return notices
+
+    def memory_mb(self) -> float:
+        """Growth of this process while the envs were built."""
+        return self._memory_mb
+
+    def close(self) -> None:
+        """Let every thread close its envs and end; one that hangs is left behind, since no thread can be ended."""
+        for w, jobs in enumerate(self._jobs):
+            if w < len(self._slices):
+                jobs.put(self._slices[w].close)
+            jobs.put(None)
+        self._jobs, self._slices = [], []
+
+    def _run(self, jobs: list[Callable[[], None]]) -> None:
+        """Give each thread its job and wait for all; the first error of the lowest worker is raised."""
+        started, waiting = time.monotonic(), set(range(len(jobs)))
+        for inbox, job in zip(self._jobs, jobs, strict=True):
+            inbox.put(job)
+        errors: dict[int, BaseException] = {}
+        while waiting:
+            try:
+                worker, error = self._done.get(timeout=LOOK_SECONDS)
+            except queue.Empty:
+                self._check_alive(waiting, started)
+                continue
+            waiting.discard(worker)
+            if error is not None:
+                errors[worker] = error
+        if errors:
+            raise errors[min(errors)]
+
+    def _check_alive(self, waiting: set[int], started: float) -> None:
+        """Raise where a worker has been in one and the same call for too long."""
+        now = time.monotonic()
+        if self.arrays is None:
+            if now - started > self._timeout:
+                raise EnvContractError(f"{self._env_id} took more than {self._timeout:g} s to build; see --worker-timeout.")
+            return
+        for w in sorted(waiting):
+            first, last = self._shares[w]
+            part = self.arrays.part(first, last)
+            if now - max(started, part.busy_since.max()) > self._timeout:
+                row = int(np.argmax(part.busy_since))
+                raise EnvContractError(
+                    f"{locate(self._env_id, part, row, first)}: no answer for {self._timeout:g} s. A thread cannot be "
+                    "ended or replaced; --workers processes with --on-worker-failure restart can."
+                )
+
+
+def _builder(env_id: str, count: int, into: list[Any]) -> Callable[[], None]:
+    return lambda: into.extend(build_env(env_id) for _ in range(count))
+
+
+def _work(worker: int, jobs: queue.SimpleQueue, done: queue.SimpleQueue) -> None:
+    """What each thread does: jobs until None."""
+    while (job := jobs.get()) is not None:
+        error = None
+        try:
+            job()
+        except BaseException as raised:
+            error = raised
+        done.put((worker, error))

@@ -1,0 +1,93 @@
+"""From an env id to one Gymnasium env and the facts that the rest needs to know about it. No JAX here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from courtside import registry, spaces
+from courtside.config import unknown_name
+from courtside.errors import ConfigError, CourtsideError, EnvContractError
+from courtside.hosts.gym_spaces import convert_action, convert_observation
+from courtside.registry import EnvSource
+
+
+@dataclass(frozen=True)
+class EnvFacts:
+    """What one env of a kind says about all of them."""
+
+    observation: spaces.Space
+    action: spaces.Space
+    time_limit: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        observation, action = spaces.to_json(self.observation), spaces.to_json(self.action)
+        return {"observation": observation, "action": action, "time_limit": self.time_limit}
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> EnvFacts:
+        observation, action = spaces.from_json(record["observation"]), spaces.from_json(record["action"])
+        return cls(observation, action, record["time_limit"])
+
+
+def full_id(source: EnvSource | str) -> str:
+    """The id as the user types it: `gym:NAME` or `module:Class`."""
+    if isinstance(source, str):
+        source = registry.find_env(source)
+    if source.kind == "jax":
+        raise ConfigError(f"{source.name!r} is a JAX world, which needs no host; gym:NAME takes a Gymnasium env.")
+    return f"gym:{source.name}" if source.kind == "gym" else source.name
+
+
+def build_env(env_id: str) -> Any:
+    """One Gymnasium env, with the wrappers it was registered with except Gymnasium's own checker: ours runs instead."""
+    gymnasium = _import_gymnasium()
+    prefix, _, name = env_id.partition(":")
+    try:
+        env = _make_registered(gymnasium, name) if prefix == "gym" else registry.load_object(env_id)()
+    except CourtsideError:
+        raise
+    except Exception as error:
+        raise EnvContractError(
+            f"{env_id} could not be built: {describe_error(error)}. It must be buildable without arguments."
+        ) from error
+    if not isinstance(env, gymnasium.Env):
+        raise EnvContractError(f"{env_id} gives a {type(env).__name__}, expected a gymnasium.Env.")
+    return env
+
+
+def describe_env(env_id: str, env: Any) -> EnvFacts:
+    """Its spaces in our terms, and its time limit where it has one."""
+    limit = getattr(getattr(env, "spec", None), "max_episode_steps", None)
+    try:
+        return EnvFacts(convert_observation(env.observation_space), convert_action(env.action_space), limit)
+    except EnvContractError as error:
+        raise EnvContractError(f"{env_id}: {error}") from None
+    except AttributeError as error:
+        raise EnvContractError(f"{env_id} has no observation_space or action_space: {error}.") from error
+
+
+def describe_error(error: BaseException) -> str:
+    """The error in a few words on one line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
+
+
+def _import_gymnasium() -> Any:
+    try:
+        import gymnasium
+    except ModuleNotFoundError as error:
+        raise ConfigError('Gymnasium is not installed; type: pip install "courtside[gym]"') from error
+    return gymnasium
+
+
+def _make_registered(gymnasium: Any, name: str) -> Any:
+    try:
+        return gymnasium.make(name, disable_env_checker=True)
+    except gymnasium.error.UnregisteredEnv as error:
+        see = 'python -c "import gymnasium; gymnasium.pprint_registry()"'
+        raise ConfigError(unknown_name("Gymnasium env", name, list(gymnasium.registry), see)) from error
+    except (gymnasium.error.DependencyNotInstalled, ModuleNotFoundError) as error:
+        raise ConfigError(f"gym:{name} needs a package that is not installed: {describe_error(error)}.") from error
+    except gymnasium.error.DeprecatedEnv as error:
+        raise ConfigError(f"gym:{name} is no longer there: {describe_error(error)}.") from error

@@ -1,0 +1,175 @@
+"""Any Gymnasium env as a Host: B of them stepped serially, in threads or in worker processes, whichever is fastest.
+
+`make_host` is the way in. How envs are called and checked is in `env_slice`, who calls them in `crews` and `process_crew`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from courtside import spaces
+from courtside.config import EnvConfig
+from courtside.envs.base import EnvSpec
+from courtside.errors import ConfigError
+from courtside.hosts.arrays import num_bytes
+from courtside.hosts.base import HostStep
+from courtside.hosts.crews import Crew, SerialCrew, ThreadCrew
+from courtside.hosts.gym_make import full_id
+from courtside.hosts.gym_spaces import action_layout
+from courtside.hosts.measure import Measured, measure_env
+from courtside.hosts.memory import MB
+from courtside.hosts.process_crew import ProcessCrew, measure_in_process, processes_work
+from courtside.registry import EnvSource
+
+Mode = Literal["serial", "threads", "processes"]
+
+HANDOVER = {"threads": 40e-6, "processes": 60e-6}
+"""Seconds that a step of all envs takes longer per worker because of signalling, measured on a plain 2-core machine."""
+GOOD_THREAD_GAIN = 1.5
+"""Gain of two threads over one (at most 2) from which on threads are worth it."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the envs will be stepped, and why in one sentence."""
+
+    mode: Mode
+    num_workers: int
+    reason: str
+
+
+class GymnasiumHost:
+    """B envs behind one handle; see `hosts.base.Host`. The arrays of a step are reused by the next."""
+
+    def __init__(self, env_id: str, num_envs: int, crew: Crew, plan: Plan) -> None:
+        facts = crew.facts
+        self.spec = EnvSpec(
+            name=env_id, observation=facts.observation, action=facts.action, time_limit=facts.time_limit
+        )
+        self.num_envs, self.plan = num_envs, plan
+        self._crew, self._is_open, self._notices = crew, True, [plan.reason]
+        a = crew.arrays
+        self._action, self._features = a.action, a.features[:, None, :]
+        self._result = HostStep(
+            self._features, a.reward[:, None], a.terminated[:, None], a.truncated[:, None],
+            a.final_features[:, None, :], a.ended, a.episode_return[:, None], a.episode_length,
+        )  # fmt: skip
+
+    def reset(self, seed: int) -> np.ndarray:
+        """Start fresh episodes, env i seeded with `seed + i`; returns features [B, 1, D]."""
+        self._crew.arrays.seed[:] = seed + np.arange(self.num_envs)
+        self._crew.arrays.restarts[:] = 0
+        self._guard(self._crew.reset)
+        return self._features
+
+    def step(self, action: np.ndarray) -> HostStep:
+        """`action` is [B, 1] (one discrete choice) or [B, 1, U], already decoded."""
+        self._action[...] = action.reshape(self._action.shape)
+        self._guard(self._crew.step)
+        return self._result
+
+    def notices(self) -> list[str]:
+        """Sentences for the user since the last call."""
+        notices, self._notices = self._notices + self._crew.take_notices(), []
+        return notices
+
+    def memory_mb(self) -> float:
+        """Measured memory of all envs together, in MB."""
+        return self._crew.memory_mb() if self._is_open else 0.0
+
+    def close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            self._crew.close()
+
+    def _guard(self, call: object) -> None:
+        """Run a call of the crew; whatever interrupts it leaves workers half way, so the host closes."""
+        if not self._is_open:
+            raise RuntimeError("this host is closed")
+        try:
+            call()  # type: ignore[operator]
+        except BaseException:
+            self.close()
+            raise
+
+
+def make_host(env: str | EnvSource, num_envs: int, env_config: EnvConfig) -> GymnasiumHost:
+    """B Gymnasium envs, stepped as `env_config` says; `auto` measures one env first and takes the fastest way."""
+    env_id = full_id(env)
+    plan = plan_workers(env_id, num_envs, env_config)
+    restart, timeout = env_config.on_worker_failure == "restart", env_config.worker_timeout
+    crew: Crew
+    if plan.mode == "serial":
+        crew = SerialCrew(env_id, num_envs, restart)
+    elif plan.mode == "threads":
+        crew = ThreadCrew(env_id, num_envs, plan.num_workers, restart, timeout)
+    else:
+        crew = ProcessCrew(env_id, num_envs, plan.num_workers, restart, timeout)
+    return GymnasiumHost(env_id, num_envs, crew, plan)
+
+
+def plan_workers(env_id: str, num_envs: int, env_config: EnvConfig) -> Plan:
+    """Take what the user asked for, or measure and choose."""
+    num_workers = min(env_config.num_workers or num_cores(), num_envs)
+    can_process = processes_work() and not env_id.startswith("__main__:")
+    mode = env_config.workers
+    if mode == "processes" and not can_process:
+        raise ConfigError(
+            f"--workers processes cannot run {env_id} here: worker processes need Linux or macOS and a class that "
+            "can be imported from a module. Use --workers serial or threads."
+        )
+    if mode == "auto" and env_config.on_worker_failure == "restart" and can_process:
+        reason = f"{num_envs} envs run in {num_workers} worker processes, since only a process survives a crash or a hang."
+        return Plan("processes", num_workers, reason)
+    if mode == "auto":
+        return choose(measure(env_id, env_config.worker_timeout), num_envs, num_workers, can_process)
+    return Plan(mode, 1 if mode == "serial" else num_workers, f"{num_envs} envs run as asked: {mode}.")
+
+
+def choose(measured: Measured, num_envs: int, num_workers: int, can_process: bool = True) -> Plan:
+    """The way with the shortest time for one step of all envs; the simpler one where it is close."""
+    step, most = measured.step_seconds, -(-num_envs // num_workers)
+    times: dict[Mode, float] = {"serial": num_envs * step}
+    if num_workers > 1 and measured.thread_gain >= GOOD_THREAD_GAIN:
+        times["threads"] = most * step * 2 / min(measured.thread_gain, 2.0) + num_workers * HANDOVER["threads"]
+    if num_workers > 1 and can_process:
+        times["processes"] = most * step + num_workers * HANDOVER["processes"]
+    best: Mode = "serial"
+    for mode in times:
+        if times[mode] < 0.85 * times[best]:
+            best = mode
+    others = ", ".join(f"{mode} about {_micro(seconds)}" for mode, seconds in times.items())
+    reason = f"One env step takes {_micro(step)}; for {num_envs} envs: {others}. Taken: {best}."
+    return Plan(best, 1 if best == "serial" else num_workers, reason)
+
+
+def estimate_memory_mb(env: str | EnvSource, num_envs: int, env_config: EnvConfig) -> float:
+    """Memory that B envs will take, in MB, told before they are built: one env is built and measured."""
+    env_id = full_id(env)
+    plan, found = plan_workers(env_id, num_envs, env_config), measure(env_id, env_config.worker_timeout)
+    arrays = num_bytes(num_envs, spaces.feature_size(found.facts.observation), action_layout(found.facts.action)) / MB
+    first = plan.num_workers * (found.base_mb + found.first_env_mb) if plan.mode == "processes" else found.first_env_mb
+    starters = plan.num_workers if plan.mode == "processes" else 1
+    return first + max(0, num_envs - starters) * found.next_env_mb + arrays
+
+
+@functools.lru_cache(maxsize=8)
+def measure(env_id: str, timeout: float) -> Measured:
+    """Time and memory of one env; measured once per run, in a process of its own where that can be."""
+    if processes_work() and not env_id.startswith("__main__:"):
+        return measure_in_process(env_id, timeout)
+    return Measured.from_json(measure_env(env_id))
+
+
+def num_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _micro(seconds: float) -> str:
+    return f"{seconds * 1e6:.0f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.1f} ms"

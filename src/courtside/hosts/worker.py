@@ -1,0 +1,129 @@
+"""A worker process: it holds a share of the envs, steps them on a signal, and writes into memory shared with the trainer.
+
+It is started as a plain program (not forked: JAX has threads; not by `multiprocessing`: that would run the user's script
+again). One socket carries signals of one byte; results travel in shared memory; sentences travel as JSON. No JAX here.
+
+Trainer -> worker: `a` attach the memory, `r` reset, `s` step, `q` quit.
+Worker -> trainer: `.` alive, `k` done, `m` + length + JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import select
+import signal
+import socket
+import threading
+import traceback
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from courtside import spaces
+from courtside.errors import ConfigError, CourtsideError
+from courtside.hosts.arrays import make_arrays, num_bytes
+from courtside.hosts.env_slice import EnvSlice
+from courtside.hosts.gym_make import EnvFacts, build_env, describe_env
+from courtside.hosts.gym_spaces import action_layout
+from courtside.hosts.measure import measure_env
+
+ALIVE, DONE, MESSAGE = b".", b"k", b"m"
+ATTACH, RESET, STEP, QUIT = b"a", b"r", b"s", b"q"
+
+STARTER = "import json, sys; o = json.loads(sys.argv[1]); sys.path[:] = o.pop('path'); from courtside.hosts import worker; worker.main(o)"
+"""What `python -c` is given: the trainer's module path first, then this module."""
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What a worker is told at its start."""
+
+    env_id: str
+    socket: int
+    """File descriptor of its end of the socket."""
+    memory: int = -1
+    """File descriptor of the shared memory; sized once the env's spaces are known."""
+    first: int = 0
+    last: int = 0
+    num_envs: int = 0
+    restart: bool = False
+    only_measure: bool = False
+    """Measure one env, send what was found and end."""
+
+    def to_json(self, path: list[str]) -> str:
+        return json.dumps({"path": path, **asdict(self)})
+
+
+def main(options: dict[str, Any]) -> None:
+    """The whole life of a worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the trainer's to handle
+    orders = Orders(**options)
+    link = socket.socket(fileno=orders.socket)
+    threading.Thread(target=_end_with_trainer, args=(orders.socket,), daemon=True).start()
+    try:
+        if orders.only_measure:
+            send(link, {"measured": measure_env(orders.env_id)})
+        else:
+            _serve(link, orders)
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    except BaseException as error:
+        send(link, {"error": _to_record(error)})
+
+
+def send(link: socket.socket, record: dict[str, Any]) -> None:
+    text = json.dumps(record).encode()
+    link.sendall(MESSAGE + len(text).to_bytes(4, "little") + text)
+
+
+def _serve(link: socket.socket, orders: Orders) -> None:
+    envs = []
+    for _ in range(orders.first, orders.last):
+        envs.append(build_env(orders.env_id))
+        link.sendall(ALIVE)
+    facts = describe_env(orders.env_id, envs[0])
+    send(link, {"facts": facts.to_json()})
+    if link.recv(1) != ATTACH:
+        return
+    part = _attach(orders, facts, envs)
+    link.sendall(DONE)
+    try:
+        _obey(link, part)
+    finally:
+        part.close()
+
+
+def _attach(orders: Orders, facts: EnvFacts, envs: list[Any]) -> EnvSlice:
+    layout = orders.num_envs, spaces.feature_size(facts.observation), action_layout(facts.action)
+    block = mmap.mmap(orders.memory, num_bytes(*layout))
+    arrays = make_arrays(*layout, block).part(orders.first, orders.last)
+    return EnvSlice(orders.env_id, envs, arrays, orders.first, orders.num_envs, orders.restart)
+
+
+def _obey(link: socket.socket, part: EnvSlice) -> None:
+    """Step or reset on each signal, until told to quit or left alone."""
+    while (order := link.recv(1)) in (STEP, RESET):
+        (part.step if order == STEP else part.reset)()
+        if part.notices:
+            send(link, {"notices": part.notices})
+            part.notices = []
+        else:
+            link.sendall(DONE)
+
+
+def _end_with_trainer(descriptor: int) -> None:
+    """End at once when the trainer is gone, even while an env hangs: a killed trainer leaves nothing behind."""
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    poll.poll()
+    os._exit(1)
+
+
+def _to_record(error: BaseException) -> dict[str, Any]:
+    """An error as JSON: the trainer raises it again."""
+    if isinstance(error, CourtsideError):
+        kind = "ConfigError" if isinstance(error, ConfigError) else "EnvContractError"
+        return {"kind": kind, "text": str(error), "notes": getattr(error, "__notes__", [])}
+    notes = ["Inside the worker:\n" + "".join(traceback.format_exception(error))]
+    return {"kind": "EnvContractError", "text": f"A worker failed: {type(error).__name__}: {error}.", "notes": notes}

@@ -1,0 +1,62 @@
+"""Will it fit: what a run will hold in memory, by part, before anything is allocated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from courtside import preprocess, spaces
+from courtside.algos import ppo
+from courtside.errors import ConfigError
+from courtside.types import TrainState
+
+MB = 1e6
+
+
+def tree_mb(tree: Any) -> float:
+    """Size of a pytree of arrays or of their shapes."""
+    return sum(_leaf_bytes(leaf) for leaf in jax.tree.leaves(tree)) / MB
+
+
+def _leaf_bytes(leaf: Any) -> float:
+    itemsize = 8 if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) else np.dtype(leaf.dtype).itemsize
+    return float(np.prod(leaf.shape, dtype=np.float64)) * itemsize
+
+
+def available_mb() -> float | None:
+    """Memory that this machine can still give; None where the system does not say."""
+    try:
+        with open("/proc/meminfo") as file:
+            lines = dict(line.split(":", 1) for line in file)
+        return float(lines["MemAvailable"].split()[0]) * 1024 / MB
+    except (OSError, KeyError, ValueError, IndexError):
+        return None
+
+
+def device_mb() -> float | None:
+    """Memory of the accelerator that is still free; None on a CPU."""
+    stats = jax.devices()[0].memory_stats() if jax.default_backend() != "cpu" else None
+    return None if not stats else (stats["bytes_limit"] - stats["bytes_in_use"]) / MB
+
+
+def check_fits(parts: dict[str, float]) -> None:
+    """Refuse a run that cannot fit, naming the largest part."""
+    needed, free = sum(parts.values()), device_mb() or available_mb()
+    if free is None or needed <= free:
+        return
+    part = max(parts, key=lambda name: parts[name])
+    raise ConfigError(
+        f"This run needs about {needed:,.0f} MB but only {free:,.0f} MB are free; most of it is the {part} "
+        f"({parts[part]:,.0f} MB). Use fewer --num-envs or --num-steps."
+    )
+
+
+def learner_mb(setup: ppo.Setup, state: TrainState) -> dict[str, float]:
+    """Rollout (observations twice: acted on and led to; then the batch made of them) and network (with gradients)."""
+    samples = setup.num_steps * setup.num_envs * setup.num_agents
+    size = spaces.feature_size(setup.observation)
+    per_sample = 3 * size + (preprocess.action_size(setup.action) or 1) + 8
+    network = tree_mb((state.params, state.opt_state)) + tree_mb(state.params)
+    return {"rollout": 4 * samples * per_sample / MB, "network": network}

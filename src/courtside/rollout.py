@@ -1,0 +1,93 @@
+"""The Rollout Phase: T steps of B envs under the policy as it is, handed to the Learning Phase as one `Rollout`.
+
+`collect` runs JAX worlds inside the compiled program; `collect_host` steps worlds that live outside it. Both return the
+same Rollout and the same summary of the episodes that ended. Randomness of a whole rollout is drawn in a few large calls
+before the first step, because many small ones cost more than the steps themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PRNGKeyArray
+
+from courtside.algos import ppo
+from courtside.envs.base import Env
+from courtside.envs.wrappers import start_episode, step_episode
+from courtside.hosts.base import Host
+from courtside.nets import distributions
+from courtside.preprocess import decode_action, encode
+from courtside.types import EpisodeEnd, Metrics, Rollout, TrainState
+
+METRICS = ("charts/episodes", "charts/episodic_return", "charts/episodic_length")
+"""What `summarize_episodes` logs."""
+
+
+def start_envs(env: Env, setup: ppo.Setup, state: TrainState, key: PRNGKeyArray) -> TrainState:
+    """Give a fresh learner its B envs, each at the start of an episode."""
+    env_state, obs = jax.vmap(lambda k: start_episode(env, k))(jax.random.split(key, setup.num_envs))
+    return eqx.tree_at(lambda s: (s.env_state, s.obs), state, (env_state, obs), is_leaf=lambda x: x is None)
+
+
+def collect(env: Env, setup: ppo.Setup, state: TrainState) -> tuple[TrainState, Rollout, Metrics]:
+    """The Rollout Phase of a JAX world."""
+    key, noise_key, step_key, fresh_key = jax.random.split(state.key, 4)
+    shape = (setup.num_steps, setup.num_envs)
+    noise = distributions.draw_noise(setup.action, noise_key, (*shape, setup.num_agents))
+    fresh = jax.vmap(jax.vmap(lambda k: start_episode(env, k)))(jax.random.split(fresh_key, shape))
+    step_keys = jax.random.split(step_key, shape)
+
+    def step(carry: tuple[Any, Any, Any], inputs: tuple[Any, Any, Any]) -> tuple[Any, Any]:
+        env_state, obs, policy_state = carry
+        noise_now, keys_now, fresh_now = inputs
+        features = encode(setup.observation, obs, jnp)
+        action, policy_state = ppo.act(setup, state.policy, features, policy_state, noise_now)
+        env_state, timestep, end = jax.vmap(lambda *args: step_episode(env, *args))(
+            env_state, decode_action(setup.action, action, jnp), keys_now, fresh_now
+        )
+        final = encode(setup.observation, timestep.final_obs, jnp)
+        seen = (features, action, timestep.reward, timestep.terminated, timestep.truncated, final)
+        return (env_state, timestep.obs, policy_state), (seen, end)
+
+    carry = (state.env_state, state.obs, state.policy_state)
+    (env_state, obs, policy_state), (seen, ends) = jax.lax.scan(step, carry, (noise, step_keys, fresh))
+    rollout = Rollout(*seen, last_features=encode(setup.observation, obs, jnp))
+    state = eqx.tree_at(
+        lambda s: (s.key, s.env_state, s.obs, s.policy_state), state, (key, env_state, obs, policy_state)
+    )
+    return state, rollout, summarize_episodes(ends)
+
+
+def collect_host(
+    host: Host, choose: Callable[[np.ndarray, int], np.ndarray], features: np.ndarray, num_steps: int
+) -> tuple[np.ndarray, Rollout, EpisodeEnd]:
+    """The Rollout Phase of a world outside JAX; `choose(features, t)` draws the actions of step t.
+
+    Returns the features to go on from, the rollout and the episodes' ends, all as NumPy arrays.
+    """
+    rows = []
+    for t in range(num_steps):
+        action = choose(features, t)
+        step = host.step(decode_action(host.spec.action, action, np))
+        rows.append((features, action, *(np.array(part) for part in step[1:])))
+        features = np.array(step.features)
+    stacked = [np.stack(column) for column in zip(*rows, strict=True)]
+    seen, ends = stacked[:6], stacked[6:]
+    return features, Rollout(*seen, last_features=features), EpisodeEnd(*ends)
+
+
+def summarize_episodes(ends: EpisodeEnd) -> Metrics:
+    """Mean return and length over the episodes that ended in this rollout; NaN where none did."""
+    weight = ends.ended.astype(jnp.float32)
+    count = jnp.sum(weight)
+    mean_return = jnp.mean(ends.episode_return, axis=-1)
+    return {
+        "charts/episodes": count,
+        "charts/episodic_return": jnp.sum(mean_return * weight) / count,
+        "charts/episodic_length": jnp.sum(ends.episode_length * weight) / count,
+    }

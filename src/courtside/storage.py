@@ -1,0 +1,143 @@
+"""Writing files so that a crash, a kill or a full disk never leaves half of one behind.
+
+Whole files are written beside their place and renamed into it; line files grow by whole lines or not at all. What the
+system refuses comes out as a `CheckpointError` of one sentence.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+from courtside.errors import CheckpointError
+
+TEMPORARY = ".tmp"
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "the file would grow past the size limit set for this process",
+    errno.EACCES: "there is no permission to write there",
+    errno.EPERM: "there is no permission to write there",
+    errno.EROFS: "the disk is mounted read-only",
+    errno.ENOTDIR: "a part of the path is a file, not a folder",
+    errno.EEXIST: "a file of that name is in the way",
+    errno.ENOENT: "the folder is gone",
+    errno.EISDIR: "a folder of that name is in the way",
+    errno.ENAMETOOLONG: "the name is too long for this disk",
+}
+_REMEDIES = {
+    errno.ENOSPC: "Free some space",
+    errno.EDQUOT: "Free some space",
+    errno.EFBIG: "Raise the limit (ulimit -f)",
+}
+
+
+def explain(error: OSError) -> str:
+    """What the system refused, in plain words."""
+    return _REASONS.get(error.errno or 0) or (error.strerror or str(error)).lower()
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Replace `path` by `data`: after any crash the old content or the new is there, never a mixture.
+
+    The rename is atomic only for what is on disk already, hence the sync before it; the sync of the folder after it makes
+    the new name itself survive a power cut.
+    """
+    temporary = path.with_name(f".{path.name}{TEMPORARY}")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise write_error(path, error) from error
+
+
+def make_folder(path: Path) -> None:
+    """Create a folder and those above it, where they are missing."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise write_error(path, error) from error
+
+
+def write_json(path: Path, record: Any) -> None:
+    """Write `record` for people and programs: indented, valid JSON, whole or not at all."""
+    write_bytes(path, (json.dumps(json_ready(record), indent=2) + "\n").encode())
+
+
+def json_ready(value: Any) -> Any:
+    """The same data with "NaN", "Infinity" and "-Infinity" as text, since JSON has no numbers for them."""
+    if isinstance(value, dict):
+        return {k: json_ready(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_ready(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def write_error(path: Path, error: OSError) -> CheckpointError:
+    """One sentence for a write that failed."""
+    remedy = _REMEDIES.get(error.errno or 0, "Mend that")
+    return CheckpointError(
+        f"Could not write {path}: {explain(error)}. {remedy} and go on with `courtside resume`; "
+        "what was saved before is intact."
+    )
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete temporary files that a killed process left behind."""
+    for leftover in folder.glob(f".*{TEMPORARY}"):
+        leftover.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":  # Windows cannot open a folder; its rename needs no such help
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class LineFile:
+    """A file that grows by whole lines; readers see each batch as soon as `append` returns."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed by close())
+        except OSError as error:
+            raise write_error(path, error) from error
+
+    def append(self, lines: list[str]) -> None:
+        """Write all lines, or none: what a full disk cut off is taken back."""
+        data = memoryview("".join(line + "\n" for line in lines).encode())
+        start = self._file.tell()
+        try:
+            while data:
+                data = data[self._file.write(data) :]
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._file.truncate(start)
+            raise write_error(self.path, error) from error
+
+    def sync(self) -> None:
+        """Make sure that a power cut does not lose what was appended."""
+        with contextlib.suppress(OSError):  # pipes and devices cannot be synced, nor need to be
+            os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()

@@ -1,0 +1,174 @@
+"""The outer loop, as a generator of events: read this file first.
+
+    for event in train.run(config):
+        ...
+
+Each turn runs one chunk of updates, about half a second of work, in one compiled program (Rollout Phase in `rollout`,
+Learning Phase in `algos.ppo`) and yields what came of it. Terminal, log, checkpoint and verdict are consumers outside
+(`session` wires them). Nothing here reads the consumers, and nothing they do can change the numbers: chunk lengths follow
+the clock, but the program does the same arithmetic however its updates are grouped.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from courtside import memory
+from courtside.config import Config
+from courtside.engines import MAX_CHUNK, Engine, Rows, make_engine
+from courtside.events import Compiled, Compiling, Evaluated, Event, Finished, Notice, Progress, Settled, Started
+from courtside.types import TrainState
+
+CHUNK_SECONDS = 0.5
+
+SHARE_SECONDS = 20.0
+"""How often the split between rollout and learning is measured again."""
+
+
+def run(config: Config, *, engine: Engine | None = None, state: TrainState | None = None) -> Iterator[Event]:
+    """Train to the planned end; goes on from `state` where one is given. Closing the generator frees the envs."""
+    config.validate()
+    engine = make_engine(config) if engine is None else engine
+    try:
+        parts = engine.memory_mb()
+        memory.check_fits(parts)
+        done = 0 if state is None else int(state.update)
+        yield Started(config, parts, describe_device(), tuple(engine.notices()), done)
+        yield from _compile(engine)
+        yield from _updates(config, engine, engine.init() if state is None else state)
+    finally:
+        engine.close()
+
+
+def _compile(engine: Engine) -> Iterator[Event]:
+    """Compile in a thread, so that the terminal lives and Ctrl-C is heard meanwhile."""
+    failure: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            engine.compile()
+        except BaseException as error:
+            failure.append(error)
+
+    start = time.perf_counter()
+    worker = threading.Thread(target=work, daemon=True)
+    worker.start()
+    while worker.is_alive():
+        yield Compiling(time.perf_counter() - start)
+        worker.join(0.1)
+    if failure:
+        raise failure[0]
+    yield Compiled(time.perf_counter() - start)
+
+
+def _updates(config: Config, engine: Engine, state: TrainState) -> Iterator[Event]:
+    """Chunk after chunk until all planned updates are done, with an evaluation wherever one is due."""
+    update, pace, begun = int(state.update), _Pace(), time.perf_counter()
+    while update < config.num_updates:
+        num_updates = pace.next_length(_updates_until_pause(config, update))
+        start = time.perf_counter()
+        state, rows = engine.run_chunk(state, num_updates)
+        seconds = time.perf_counter() - start
+        pace.saw(num_updates, seconds)
+        if pace.share_is_due():
+            pace.share = engine.rollout_share(state, num_updates, seconds)
+        records = _make_records(rows, update, config.batch_size)
+        update += num_updates
+        speed = num_updates * config.batch_size / seconds
+        yield from map(Notice, [*engine.notices(), *_warnings(records)])
+        yield Progress(update * config.batch_size, update, records, seconds, speed, pace.share)
+        if _evaluation_is_due(config, update):
+            state, event = _evaluate(config, engine, state, update)
+            yield event
+        yield Settled(update * config.batch_size, update, state)
+    yield Finished(update * config.batch_size, update, time.perf_counter() - begun)
+
+
+def _updates_until_pause(config: Config, update: int) -> int:
+    """Updates until the next evaluation or the end: chunks stop there, so that both fall on the same update always."""
+    left = config.num_updates - update
+    every = config.eval_updates
+    return min(left, every - update % every) if every else left
+
+
+def _evaluation_is_due(config: Config, update: int) -> bool:
+    every = config.eval_updates
+    return bool(every) and (update % every == 0 or update == config.num_updates)
+
+
+def _evaluate(config: Config, engine: Engine, state: TrainState, update: int) -> tuple[TrainState, Evaluated]:
+    """Evaluate the policy of this moment; the state that scored is the state that is kept as best."""
+    seed = evaluation_seed(config.run.seed, update)
+    episodes = engine.play(state.policy, seed, config.run.eval_episodes, config.run.eval_deterministic)
+    score = float(np.mean(episodes.returns))
+    is_best = score > float(state.best_score)
+    if is_best:
+        state = eqx.tree_at(lambda s: s.best_score, state, jnp.asarray(score, jnp.float32))
+    metrics = {
+        "eval/episodic_return": score,
+        "eval/episodic_return_std": float(np.std(episodes.returns)),
+        "eval/episodic_length": float(np.mean(episodes.lengths)),
+    }
+    return state, Evaluated(update * config.batch_size, update, metrics, is_best, state)
+
+
+def evaluation_seed(seed: int, update: int) -> int:
+    """Seed of the evaluation after an update: never one that training used."""
+    return int(np.random.SeedSequence([seed, update, 0xE7A1]).generate_state(1)[0])
+
+
+def _make_records(rows: Rows, update: int, batch_size: int) -> list[dict[str, float]]:
+    """One record per update, with its number and the steps done by then."""
+    columns = {name: column.tolist() for name, column in rows.items()}
+    count = len(next(iter(columns.values())))
+    return [
+        {"step": (update + i + 1) * batch_size, "update": update + i + 1}
+        | {name: column[i] for name, column in columns.items()}
+        for i in range(count)
+    ]
+
+
+def _warnings(records: list[dict[str, float]]) -> list[str]:
+    """A loss that is no number any more: the run goes on, but it will not recover."""
+    bad = next((r for r in records if not np.isfinite(r["losses/policy_loss"] + r["losses/value_loss"])), None)
+    if bad is None:
+        return []
+    return [f"The loss is not a finite number since update {bad['update']}; try a smaller --learning-rate."]
+
+
+class _Pace:
+    """Chunk lengths that take about half a second each, and when to measure the split again."""
+
+    def __init__(self) -> None:
+        self.length, self.share = 1, None
+        self.last_share = -float("inf")
+        self.num_seen = 0
+
+    def next_length(self, at_most: int) -> int:
+        return max(1, min(self.length, at_most, MAX_CHUNK))
+
+    def saw(self, num_updates: int, seconds: float) -> None:
+        """Aim at the target, but never grow more than fourfold on one measurement."""
+        self.num_seen += 1
+        fitting = int(CHUNK_SECONDS * num_updates / max(seconds, 1e-6))
+        self.length = max(1, min(fitting, 4 * max(num_updates, self.length)))
+
+    def share_is_due(self) -> bool:
+        now = time.monotonic()
+        if self.num_seen < 3 or now - self.last_share < SHARE_SECONDS:
+            return False
+        self.last_share = now
+        return True
+
+
+def describe_device() -> str:
+    """The device that JAX computes on, in words."""
+    device = jax.devices()[0]
+    return device.device_kind if device.platform != "cpu" else f"CPU ({jax.device_count()} device)"

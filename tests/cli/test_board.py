@@ -1,0 +1,95 @@
+import dataclasses
+import math
+
+import pytest
+
+from courtside.cli.board import Board
+from courtside.config import Threshold, override
+from courtside.events import Compiled, Compiling, Evaluated, Finished, Progress, Started
+from courtside.presets import find_preset
+
+CONFIG = dataclasses.replace(
+    override(find_preset("cartpole"), num_envs=1, num_steps=100, total_timesteps=1050),
+    thresholds=(Threshold("charts/episodic_return", ">=", 50.0, 200),),
+)
+
+
+def row(update: int, episodes: int, mean_return: float, **more: float) -> dict[str, float]:
+    shown = {"charts/episodes": episodes, "charts/episodic_return": mean_return, "charts/episodic_length": mean_return}
+    return {"step": 100 * update, "update": update, **shown, **more}
+
+
+def progress(*rows: dict[str, float]) -> Progress:
+    return Progress(int(rows[-1]["step"]), int(rows[-1]["update"]), list(rows), 1.0, 200.0, 0.25)
+
+
+def start(update: int = 0) -> Board:
+    board = Board()
+    board.on(Started(CONFIG, {}, "cpu", update=update))
+    return board
+
+
+def test_phases_before_progress():
+    board = Board()
+    assert board.phase == "loading ..."
+    board.on(Started(CONFIG, {}, "cpu"))
+    board.on(Compiling(6.4))
+    assert board.phase == "compiling ... 6 s"
+    board.on(Compiled(6.43))
+    assert board.phase == "compiled in 6.4 s"
+    assert not board.has_progress
+
+
+def test_progress_counts_towards_whole_updates():
+    board = start()
+    board.on(progress(row(1, 1, 10.0), row(2, 1, 20.0)))
+    assert (board.step, board.update, board.total_steps, board.share_done) == (200, 2, 1000, 0.2)
+    assert board.seconds_left == pytest.approx(4.0)
+
+
+def test_return_is_the_mean_over_episodes_and_stays_while_none_ends():
+    board = start()
+    assert board.metrics["return"] is None
+    board.on(progress(row(1, 1, 10.0), row(2, 3, 20.0), row(3, 0, math.nan)))
+    assert board.metrics["return"] == pytest.approx(17.5)
+    board.on(progress(row(4, 0, math.nan)))
+    assert board.metrics["return"] == pytest.approx(17.5)
+
+
+def test_losses_are_those_of_the_last_update():
+    board = start()
+    board.on(progress(row(1, 0, math.nan, **{"losses/entropy": 0.7}), row(2, 0, math.nan, **{"losses/entropy": 0.6})))
+    assert board.metrics["entropy"] == 0.6
+    board.on(progress(row(3, 0, math.nan, **{"losses/entropy": math.nan})))
+    assert board.metrics["entropy"] is None
+
+
+def test_best_is_kept_while_evaluations_get_worse():
+    board = start()
+    board.on(Evaluated(100, 1, {"eval/episodic_return": 30.0}, True))
+    board.on(Evaluated(200, 2, {"eval/episodic_return": 20.0}, False))
+    assert (board.evaluation, board.best) == (20.0, 30.0)
+
+
+def test_standing_of_a_threshold():
+    board = start()
+    standings = []
+    for update, mean in enumerate([60.0, 10.0, 60.0, 60.0], start=1):
+        board.on(progress(row(update, 1, mean)))
+        standings.append(board.thresholds()[0][1])
+    assert standings == ["too early", "not yet", "not yet", "holding"]
+
+
+def test_resumed_run_waits_until_the_window_is_its_own():
+    board = start(update=5)
+    assert (board.step, board.update) == (500, 5)
+    board.on(progress(row(6, 1, 60.0)))
+    assert board.thresholds()[0][1] == "too early"
+    board.on(progress(row(7, 1, 60.0)))
+    assert board.thresholds()[0][1] == "holding"
+
+
+def test_finish_sets_the_last_step():
+    board = start()
+    board.on(Finished(1000, 10, 7.0))
+    assert (board.step, board.update, board.seconds, board.share_done) == (1000, 10, 7.0, 1.0)

@@ -1,0 +1,164 @@
+import dataclasses
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from courtside.cli.flags import read_config, split
+from courtside.config import Config
+from courtside.errors import ConfigError
+from courtside.presets import find_preset
+
+PARTS = ("run", "env", "net", "ppo")
+
+
+def changes(line: str, base: Config | None = None) -> dict[str, object]:
+    """What a command line changes, by flat name."""
+    config, base = read_config(shlex.split(line))[0], base or find_preset("cartpole")
+    flat = [{f.name: getattr(getattr(c, p), f.name) for p in PARTS for f in dataclasses.fields(getattr(c, p))} for c in (config, base)]  # fmt: skip
+    return {name: value for name, value in flat[0].items() if value != flat[1][name]}
+
+
+def refusal(line: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        read_config(shlex.split(line))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_nothing_typed_is_the_default_preset():
+    assert read_config([]) == (find_preset("cartpole"), [])
+    assert read_config(["cartpole"]) == (find_preset("cartpole"), [])
+
+
+CLEANRL = (
+    "--exp-name ppo --seed 3 --torch-deterministic --cuda --track --wandb-project-name cleanRL --wandb-entity me "
+    "--capture-video --env-id CartPole-v1 --total-timesteps 100000 --learning-rate 1e-3 --num-envs 8 --num-steps 64 "
+    "--no-anneal-lr --gamma 0.98 --gae-lambda 0.9 --num-minibatches 2 --update-epochs 3 --no-norm-adv --clip-coef 0.1 "
+    "--no-clip-vloss --ent-coef 0.0 --vf-coef 0.4 --max-grad-norm 1.0 --target-kl 0.02"
+)
+SAME = {
+    "exp_name": "ppo", "seed": 3, "wandb": True, "wandb_project": "cleanRL", "env_id": "CartPole-v1",
+    "total_timesteps": 100_000, "learning_rate": "1e-3", "num_envs": 8, "num_steps": 64, "anneal_lr": False,
+    "gamma": 0.98, "gae_lambda": 0.9, "num_minibatches": 2, "update_epochs": 3, "norm_adv": False, "clip_coef": "0.1",
+    "clip_vloss": False, "ent_coef": "0.0", "vf_coef": 0.4, "max_grad_norm": 1.0, "target_kl": 0.02,
+}  # fmt: skip
+
+
+def test_cleanrl_command_line_works():
+    assert changes(CLEANRL) == SAME
+    assert len(read_config(shlex.split(CLEANRL))[0].thresholds) == 1
+
+
+def test_cleanrl_command_line_with_underscores_and_written_out_booleans():
+    line = CLEANRL.replace("--no-anneal-lr", "--anneal-lr False").replace("--no-norm-adv", "--norm-adv=0")
+    line = line.replace("--no-clip-vloss", "--clip-vloss false").replace("--track", "--track True")
+    dashed = " ".join(word.replace("-", "_").replace("__", "--", 1) if word.startswith("--") else word for word in line.split())  # fmt: skip
+    assert "--num_envs" in dashed
+    assert changes(dashed) == SAME
+
+
+def test_flags_without_effect_are_named_in_one_note():
+    _, notes = read_config(
+        shlex.split("--cuda False --torch_deterministic --no-capture-video --save-model --hf-entity me")
+    )
+    assert notes == [
+        "Accepted from CleanRL, but without effect here: "
+        "--cuda, --torch-deterministic, --capture-video, --save-model, --hf-entity."
+    ]
+
+
+@pytest.mark.parametrize("word", ["True", "true", "1", "yes"])
+def test_switch_takes_a_yes(word):
+    assert changes(f"--shared-torso {word}") == changes("--shared-torso") == {"shared_torso": True}
+
+
+@pytest.mark.parametrize("line", ["--anneal-lr False", "--anneal-lr=0", "--no-anneal-lr", "--no-anneal-lr True"])
+def test_switch_takes_a_no(line):
+    assert changes(line) == {"anneal_lr": False}
+
+
+def test_switch_leaves_the_preset_behind_it_alone():
+    assert split(["--anneal-lr", "cartpole"]).preset == "cartpole"
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("--num-envs=8", {"num_envs": 8}),
+        ("--total-timesteps 1e6", {"total_timesteps": 1_000_000}),
+        ("--target-kl None", {}),
+        ("--target-kl none", {}),
+        ("--eval-every -1 --eval-every 0", {"eval_every": 0}),
+        ("--hidden-sizes 32 16 8", {"hidden_sizes": (32, 16, 8)}),
+        ("--hidden-sizes=32,16", {"hidden_sizes": (32, 16)}),
+        ("--hidden-sizes 32 cartpole", {"hidden_sizes": (32,)}),
+        ("--learning-rate 'linear(1e-3, 0)'", {"learning_rate": "linear(1e-3, 0)"}),
+        ("--exp-name=a=b", {"exp_name": "a=b"}),
+        ("--workers threads --on-worker-failure restart", {"workers": "threads", "on_worker_failure": "restart"}),
+    ],
+)
+def test_spellings(line, found):
+    assert changes(line) == found
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("--num-env 3", "There is no flag named '--num-env'. Did you mean --num-envs"),
+        ("-s 3", "There is no flag named '-s'."),
+        ("--no-seed", "There is no flag named '--no-seed'. Did you mean --seed"),
+        ("--preset x", "There is no flag named '--preset'."),
+        ("--thresholds x", "There is no flag named '--thresholds'."),
+        ("cartpol", "There is no preset named 'cartpol'. Did you mean cartpole?"),
+        ("--env-id cartpol", "There is no env named 'cartpol'. Did you mean cartpole?"),
+        ("cartpole acrobot", "there can be one preset"),
+        ("--seed", "--seed needs a value behind it"),
+        ("--seed --gamma 1", "--seed needs a value behind it"),
+        ("--seed x", "--seed is 'x', but it must be a whole number."),
+        ("--seed 1.5 --gamma y", "--seed is '1.5', but it must be a whole number. --gamma is 'y', but it must be a number."),
+        ("--workers some", "--workers is 'some', but it must be one of auto, serial, threads, processes."),
+        ("--hidden-sizes wide", "--hidden-sizes is 'wide', but it must be one or more whole numbers, such as 64 64."),
+        ("--target-kl low", "--target-kl is 'low', but it must be a number or None."),
+        ("--anneal-lr=maybe", "--anneal-lr is 'maybe', but it must be True or False."),
+        ("--num-minibatches 3", "--num-minibatches is 3, but it must divide"),
+        ("--num-envs 0 --gamma 2", "--num-envs is 0, but it must be above 0. --gamma is 2.0"),
+    ],
+)  # fmt: skip
+def test_refusals(line, sentence, capfd):
+    assert sentence in refusal(line)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_another_world_without_preset_starts_from_the_plain_defaults():
+    config, _ = read_config(["--env-id", "pendulum"])
+    assert (config.preset, config.thresholds) == ("custom", ())
+    assert changes("--env-id pendulum", base=Config()) == {"env_id": "pendulum"}
+
+
+def test_another_world_under_a_preset_drops_its_thresholds_and_says_so():
+    config, notes = read_config(["cartpole", "--env-id", "pendulum"])
+    assert (config.preset, config.thresholds) == ("cartpole", ())
+    assert notes == ["The thresholds of the preset 'cartpole' are for cartpole, so this run has no verdict."]
+    assert "--require-pass needs thresholds" in refusal("cartpole --env-id pendulum --require-pass")
+
+
+@pytest.mark.parametrize("env_id", ["cartpole", "CartPole-v1", "gym:CartPole-v1"])
+def test_same_world_by_any_name_keeps_its_thresholds(env_id):
+    config, notes = read_config(["--env-id", env_id, "--require-pass"])
+    assert config.thresholds == find_preset("cartpole").thresholds
+    assert (config.preset, notes) == ("cartpole", [])
+
+
+@pytest.mark.parametrize("args", [["--help"], ["cartpole", "-h"]])
+def test_help_is_grouped_and_complete(args):
+    code = f"from courtside.cli.flags import read_config; read_config({args!r})"
+    page = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
+    parts = [page.index(f"{part} options") for part in PARTS]
+    assert parts == sorted(parts)
+    for part in PARTS:
+        for setting in dataclasses.fields(getattr(Config(), part)):
+            assert "--" + setting.name.replace("_", "-") in page
+    assert "--preset" not in page
+    assert "Copies of the world stepped side by side" in page

@@ -1,0 +1,166 @@
+"""The two views, driven by real events and read back from a real console that writes to a string."""
+
+import io
+import math
+import re
+
+import pytest
+from rich.console import Console
+
+from courtside.cli.view import LiveView, PlainView, live_block, make_view, progress_line
+from courtside.config import override
+from courtside.events import Compiled, Compiling, Evaluated, Finished, Notice, Progress, Started
+from courtside.presets import find_preset
+
+CONFIG = override(find_preset("cartpole"), total_timesteps=512 * 10)
+STARTED = Started(CONFIG, {"envs": 0.1, "network": 0.5}, "cpu:0", notes=("Episodes restart.",))
+
+
+def progress(update: int, mean_return: float = 93.1) -> Progress:
+    row = {
+        "step": 512 * update, "update": update, "charts/episodes": 0 if math.isnan(mean_return) else 2,
+        "charts/episodic_return": mean_return, "charts/episodic_length": mean_return, "losses/entropy": 0.61,
+        "losses/approx_kl": 0.0052, "losses/clipfrac": 0.12, "losses/explained_variance": math.nan,
+        "losses/value_loss": 12.5, "losses/policy_loss": -0.0123, "charts/learning_rate": 2.5e-4,
+    }  # fmt: skip
+    return Progress(512 * update, update, [row], 0.5 * update, 1024.0, 0.4)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def plain() -> tuple[PlainView, Clock, io.StringIO]:
+    page, clock = io.StringIO(), Clock()
+    return PlainView(Console(file=page), clock), clock, page
+
+
+def test_plain_announces_settings_memory_and_notes():
+    view, _, page = plain()
+    view.on(STARTED)
+    lines = page.getvalue().splitlines()
+    assert any(re.match(r"sizes +minibatch_size +128 ", line) for line in lines)
+    assert "device: cpu:0" in lines
+    assert any(line.startswith("memory: 0.6 MB (envs 0.1 MB, network 0.5 MB)") for line in lines)
+    assert lines[-1] == "note: Episodes restart."
+
+
+def test_plain_line_holds_every_figure():
+    view, _, page = plain()
+    view.on(STARTED)
+    view.on(progress(1))
+    line = page.getvalue().splitlines()[-1]
+    assert line.startswith("step   512/5,120  10% | return    93.10 | length    93.10 | entropy   0.6100 | ")
+    for figure in ("approx_kl   0.0052", "clipfrac   0.1200", "explained_variance        -", "value_loss    12.50",
+                   "policy_loss  -0.0123", "learning_rate 2.50e-04", "steps/s     1,024", "rollout  40%", "ETA 0:04"):  # fmt: skip
+        assert f"| {figure}" in line
+
+
+def test_plain_lines_align():
+    view, _, _ = plain()
+    view.on(STARTED)
+    lengths = []
+    for event in (progress(1, math.nan), progress(9, 1.5)):
+        view.on(event)
+        lengths.append(len(progress_line(view.board)))
+    assert lengths[0] == lengths[1]
+
+
+def test_plain_speaks_every_two_seconds_and_at_the_end():
+    view, clock, page = plain()
+    view.on(STARTED)
+    for update in range(1, 11):
+        view.on(progress(update))
+        clock.now += 0.5
+    view.on(Finished(5120, 10, 5.0))
+    steps = [line.split("/")[0] for line in page.getvalue().splitlines() if re.match(r"step .*/5,120", line)]
+    assert [step.split()[-1] for step in steps] == ["512", "2,560", "4,608", "5,120"]
+
+
+def test_plain_says_the_end_once():
+    view, _, page = plain()
+    view.on(STARTED)
+    view.on(progress(10))
+    view.on(Finished(5120, 10, 5.0))
+    assert page.getvalue().count("step 5,120/5,120 100%") == 1
+
+
+def test_plain_says_compiling_once_and_every_evaluation_and_notice():
+    view, _, page = plain()
+    for event in (Compiling(0.1), Compiling(0.2), Compiled(6.26), Evaluated(512, 1, {"eval/episodic_return": 33.0}, True),
+                  Evaluated(1024, 2, {"eval/episodic_return": 22.0}, False), Notice("env 3 was restarted")):  # fmt: skip
+        view.on(event)
+    assert page.getvalue().splitlines() == [
+        "compiling ...",
+        "compiled in 6.3 s",
+        "step 512 | evaluation 33.00 | best so far",
+        "step 1,024 | evaluation 22.00",
+        "note: env 3 was restarted",
+    ]
+
+
+def terminal(page: io.StringIO, width: int = 120, **options) -> Console:
+    return Console(
+        file=page, force_terminal=True, width=width, height=40, _environ={"TERM": "xterm-256color"}, **options
+    )
+
+
+def seen(view: LiveView, width: int = 120) -> str:
+    """What the live block looks like now."""
+    page = io.StringIO()
+    Console(file=page, width=width).print(live_block(view.board, width))
+    return page.getvalue()
+
+
+def test_live_goes_from_loading_to_figures():
+    page = io.StringIO()
+    with LiveView(terminal(page)) as view:
+        assert seen(view).strip() == "loading ..."
+        view.on(STARTED)
+        view.on(Compiling(6.0))
+        assert seen(view).strip() == "compiling ... 6 s"
+        view.on(progress(5))
+        view.on(Evaluated(2560, 5, {"eval/episodic_return": 33.0}, True))
+    block = seen(view)
+    for figure in (r"50% 2,560 of 5,120 steps ETA 0:02", r"return +93.10", r"length +93.10", r"entropy +0.6100",
+                   r"approx_kl +0.0052", r"clipfrac +0.1200", r"explained_variance +-", r"value_loss +12.50",
+                   r"policy_loss +-0.0123", r"learning_rate +2.50e-04", r"steps/s +1,024", r"rollout +40%",
+                   r"learning +60%", r"update +5 of 10", r"time +0:02", r"evaluation +33.00", r"best evaluation +33.00",
+                   r"too early +charts/episodic_return >= 475 over 100,000 steps, mean now 93.10"):  # fmt: skip
+        assert re.search(figure, block), figure
+    assert "minibatch_size" in page.getvalue()
+    assert "note: Episodes restart." in page.getvalue()
+    assert "return" in page.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_live_block_fits_any_width(width):
+    page = io.StringIO()
+    with LiveView(terminal(page, width)) as view:
+        view.on(STARTED)
+        view.on(progress(5))
+    lines = seen(view, width).splitlines()
+    assert max(map(len, lines)) <= width
+    assert "2,560" in lines[0] or width < 60
+
+
+def test_live_gives_the_cursor_back_after_an_error():
+    page = io.StringIO()
+    with pytest.raises(RuntimeError), LiveView(terminal(page)) as view:
+        view.on(STARTED)
+        raise RuntimeError
+    assert page.getvalue().rindex("\x1b[?25h") > page.getvalue().rindex("\x1b[?25l")
+
+
+def test_view_fits_the_terminal(monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert isinstance(make_view(terminal(io.StringIO())), LiveView)
+    assert isinstance(make_view(Console(file=io.StringIO())), PlainView)
+    dumb = Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": "dumb"})
+    assert isinstance(make_view(dumb), PlainView)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert isinstance(make_view(terminal(io.StringIO())), PlainView)

@@ -1,0 +1,213 @@
+"""The verdict against hand numbers and a slow reference that recomputes everything from all rows."""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+import time
+from fractions import Fraction
+
+import pytest
+from courtside.config import Threshold
+from courtside.health import verdict as verdicts
+from courtside.health.verdict import VerdictTracker
+from hypothesis import given
+from hypothesis import strategies as st
+
+RETURN = "charts/episodic_return"
+OPS = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
+
+
+def judge(rows, *thresholds):
+    tracker = VerdictTracker(thresholds)
+    tracker.add(rows)
+    return tracker.verdict()
+
+
+def rows_of(values, batch=10, metric="m", episodes=None):
+    rows = [{"step": batch * (i + 1), "update": i + 1, metric: v} for i, v in enumerate(values)]
+    if episodes is not None:
+        rows = [{**row, "charts/episodes": e} for row, e in zip(rows, episodes, strict=True)]
+    return rows
+
+
+def test_hand_numbers():
+    # windows of 20 steps = 2 updates: means -, 1, 3, 5, 2, 4.5
+    verdict = judge(rows_of([0, 2, 4, 6, -2, 11]), Threshold("m", ">=", 3.0, 20))
+    result = verdict.results[0]
+    assert verdict.passed
+    assert result.value == 4.5
+    assert result.worst == -2  # stretches of 2 steps are single updates
+    assert (result.since_step, result.since_update) == (60, 6)  # broken at step 50
+    assert (verdict.steps_to_pass, verdict.updates_to_pass) == (30, 3)
+    assert (verdict.total_steps, verdict.total_updates) == (60, 6)
+
+
+def test_episodes_are_weighted_by_how_many_ended():
+    rows = rows_of([100.0, None, 400.0, 7.0], metric=RETURN, episodes=[3, 0, 1, 0])
+    assert judge(rows, Threshold(RETURN, ">", 0, 40)).results[0].value == (3 * 100 + 400) / 4
+
+
+def test_other_metrics_ignore_the_number_of_episodes():
+    rows = rows_of([1.0, 3.0], metric="losses/entropy", episodes=[9, 0])
+    assert judge(rows, Threshold("losses/entropy", ">", 0, 20)).results[0].value == 2
+
+
+def test_window_is_rounded_up_to_whole_updates():
+    # 15 steps need two updates of 10
+    assert judge(rows_of([8, 2, 4]), Threshold("m", ">", 0, 15)).results[0].value == 3
+    assert judge(rows_of([8, 2, 4]), Threshold("m", ">", 0, 10)).results[0].value == 4
+
+
+def test_since_and_first_pass_wait_for_a_whole_window():
+    verdict = judge(rows_of([9, 9, 9, 9]), Threshold("m", ">=", 9, 30))
+    assert verdict.results[0].since_step == 30
+    assert verdict.steps_to_pass == 30
+
+
+def test_all_thresholds_must_hold_together_for_the_pass():
+    rows = [{"step": 10 * i, "update": i, "a": a, "b": b} for i, (a, b) in enumerate([(9, 0), (0, 9), (9, 9)], 1)]
+    verdict = judge(rows, Threshold("a", ">", 5, 10), Threshold("b", ">", 5, 10))
+    assert (verdict.passed, verdict.steps_to_pass) == (True, 30)
+
+
+def test_a_pass_that_was_lost_is_a_fail_that_says_so():
+    verdict = judge(rows_of([9, 9, 0]), Threshold("m", ">", 5, 10))
+    assert (verdict.passed, verdict.steps_to_pass) == (False, 10)
+    assert "lost it" in verdicts.sentence(verdict)
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (rows_of([900.0]), "the run made 10 steps, fewer than the 30"),
+        ([], "the run made 0 steps"),
+        (rows_of([1, 1, 1], metric="other"), "no value in the last 30 steps"),
+        (rows_of([900, math.nan, 900]), "not a finite number"),
+        (rows_of([900, math.inf, 900]), "not a finite number"),
+        (rows_of([5, 5, 5]), "mean over the last 30 steps was 5"),
+    ],
+)
+def test_each_way_to_fail_says_why(rows, words):
+    verdict = judge(rows, Threshold("m", ">=", 475, 30))
+    assert not verdict.passed
+    assert words in verdict.results[0].reason
+    assert words in verdicts.sentence(verdict)
+
+
+def test_a_spike_leaves_no_trace_once_it_has_left_the_window():
+    # with running float sums, 1e30 would swallow every later value
+    result = judge(rows_of([1e30, 0.1, 0.1, 0.1]), Threshold("m", "<", 1, 20)).results[0]
+    assert result.value == 0.1
+
+
+def test_nan_is_forgotten_once_it_has_left_the_window():
+    assert judge(rows_of([math.nan, 7, 7]), Threshold("m", ">", 5, 20)).passed
+
+
+def test_no_thresholds_is_no_pass():
+    verdict = judge(rows_of([1]))
+    assert not verdict.passed
+    assert verdict.steps_to_pass is None
+    assert verdicts.sentence(verdict).startswith("NO VERDICT")
+
+
+def test_sentence_of_a_pass():
+    rows = [{"step": 512 * i, "update": i, RETURN: 500.0 if i > 300 else 20.0, "charts/episodes": 2} for i in range(1, 977)]
+    text = verdicts.sentence(judge(rows, Threshold(RETURN, ">=", 475, 100_000)))
+    first, last = text.splitlines()
+    # 196 updates make a window; 186 of them at 500 lift the mean to 475.5
+    assert first == (
+        "PASS: charts/episodic_return held at or above 475 over the last 100,000 steps (mean 500, worst stretch 500), "
+        "since step 248,832 (update 486)."
+    )
+    assert last == "Passed after 248,832 steps (486 updates) of 499,712 steps (976 updates)."
+
+
+def test_json_is_plain_data():
+    verdict = judge(rows_of([9, 9]), Threshold("m", ">", 5, 10, "by hand"))
+    record = json.loads(json.dumps(verdicts.to_json(verdict)))
+    assert record["passed"] is True
+    assert record["results"][0]["source"] == "by hand"
+    assert record["results"][0]["since_update"] == 1
+
+
+def test_work_per_row_does_not_grow_with_the_window():
+    def seconds(window):
+        start = time.process_time()
+        judge(rows_of([float(i % 97) for i in range(6000)], batch=1), Threshold("m", ">", 5, window))
+        return time.process_time() - start
+
+    small, large = min(seconds(50) for _ in range(3)), min(seconds(5000) for _ in range(3))
+    assert large < 5 * small
+
+
+values = st.one_of(st.none(), st.floats(width=32, allow_nan=True, allow_infinity=True), st.integers(-3, 3))
+streams = st.lists(st.tuples(st.integers(1, 7), values, st.integers(0, 3)), max_size=25)
+
+
+@given(streams, st.integers(1, 40), st.sampled_from(sorted(OPS)), st.integers(-2, 2), st.sampled_from(["m", RETURN]))
+def test_agrees_with_the_slow_reference(stream, window, op, target, metric):
+    rows, step = [], 0
+    for update, (batch, value, episodes) in enumerate(stream, 1):
+        step += batch
+        rows.append({"step": step, "update": update, metric: value, "charts/episodes": episodes})
+    threshold = Threshold(metric, op, target, window)
+    verdict = judge(rows, threshold)
+    value, worst, since, first = slow_verdict(rows, threshold)
+    result = verdict.results[0]
+    assert same(result.value, value)
+    assert same(result.worst, worst)
+    assert (result.since_step, result.since_update) == since
+    assert (verdict.steps_to_pass, verdict.updates_to_pass) == first
+    assert verdict.passed == result.passed == (since != (None, None))
+
+
+@given(streams, st.integers(0, 25))
+def test_rows_may_come_in_any_pieces(stream, cut):
+    rows = [{"step": 5 * i, "update": i, "m": v} for i, (_, v, _) in enumerate(stream, 1)]
+    tracker = VerdictTracker([Threshold("m", ">", 0, 15)])
+    tracker.add(rows[:cut])
+    tracker.add(rows[cut:])
+    assert str(tracker.verdict()) == str(judge(rows, Threshold("m", ">", 0, 15)))
+
+
+def same(a, b):
+    return a is b or a == b or (a is not None and b is not None and math.isnan(a) and math.isnan(b))
+
+
+def slow_mean(rows, metric, end, span):
+    pairs = []
+    for row in rows:
+        weight = row["charts/episodes"] if metric == RETURN else 1
+        if end - span < row["step"] <= end and row[metric] is not None and weight:
+            pairs.append((row[metric], weight))
+    if not pairs:
+        return None
+    if not all(math.isfinite(v) for v, _ in pairs):
+        return math.nan
+    return float(sum(Fraction(v) * w for v, w in pairs) / sum(w for _, w in pairs))
+
+
+def slow_verdict(rows, threshold):
+    metric, window, stretch = threshold.metric, threshold.window_steps, max(1, threshold.window_steps // 10)
+    holds = []
+    for row in rows:
+        mean = slow_mean(rows, metric, row["step"], window)
+        full = row["step"] >= window
+        holds.append(full and mean is not None and OPS[threshold.op](mean, threshold.value))
+    ends = [(row["step"], row["update"]) for row in rows]
+    first = next((end for end, held in zip(ends, holds, strict=True) if held), (None, None))
+    since = (None, None)
+    for end, held in zip(reversed(ends), reversed(holds), strict=True):
+        if not held:
+            break
+        since = end
+    end = ends[-1][0] if ends else 0
+    inside = [s for s, _ in ends if s >= stretch and s - stretch >= end - window]
+    means = [m for m in (slow_mean(rows, metric, s, stretch) for s in inside) if m is not None]
+    worst = None
+    if means:
+        worst = math.nan if any(map(math.isnan, means)) else (min if ">" in threshold.op else max)(means)
+    return slow_mean(rows, metric, end, window), worst, since, first

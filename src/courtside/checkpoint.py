@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
@@ -28,7 +29,9 @@ FOLDER = "checkpoints"
 BEST = "best/best.safetensors"
 _KEY = "courtside"
 _NAME = re.compile(r"update-(\d+)\.safetensors")
-_NATIVE = {"bool", "float16", "float32", "float64"} | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_NATIVE = {"bool", "float16", "float32", "float64"} | {
+    f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
 """Dtypes stored as they are; others (bfloat16, ...) are stored as bytes, with their name in the record."""
 
 
@@ -145,7 +148,7 @@ def _name(path: tuple[Any, ...]) -> str:
 
 
 def _is_key(leaf: Any) -> bool:
-    return hasattr(leaf, "dtype") and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
 def _raw(leaf: Any) -> Any:
@@ -180,7 +183,7 @@ def _restore(leaf: Any, entry: dict[str, Any], array: np.ndarray) -> Any:
         array = array.view(leaf.dtype).reshape(entry["shape"])
     if isinstance(leaf, np.ndarray | np.generic):
         return array.copy() if isinstance(leaf, np.ndarray) else array[()]
-    placed = jax.device_put(array, jax.config.jax_default_device or jax.local_devices()[0])
+    placed = jax.device_put(array, getattr(jax.config, "jax_default_device", None) or jax.local_devices()[0])
     return jax.random.wrap_key_data(placed, impl=entry["key"]) if _is_key(leaf) else placed
 
 

@@ -13,8 +13,8 @@ def enable_cache() -> Path | None:
 
     `COURTSIDE_CACHE_DIR` names another folder, and turns the cache off where it is empty.
     """
-    if jax.config.jax_compilation_cache_dir:
-        return Path(jax.config.jax_compilation_cache_dir)
+    if told := jax.config.values["jax_compilation_cache_dir"]:
+        return Path(told)
     chosen = os.environ.get("COURTSIDE_CACHE_DIR")
     if chosen == "":
         return None

@@ -43,7 +43,7 @@ class Progress:
 
     step: int
     update: int
-    rows: list[dict[str, float]]
+    rows: list[dict[str, Any]]
     """One record of metrics per update: `step`, `update`, `charts/...`, `losses/...`."""
     seconds: float
     steps_per_second: float

@@ -1,7 +1,7 @@
 """A trained policy from its run folder alone: no layer sizes to remember, no env to build.
 
-    run = courtside.load("runs/cartpole-...")
-    action = run.policy(obs)
+run = courtside.load("runs/cartpole-...")
+action = run.policy(obs)
 """
 
 from __future__ import annotations

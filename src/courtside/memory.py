@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from courtside import preprocess, spaces
@@ -21,7 +22,7 @@ def tree_mb(tree: Any) -> float:
 
 
 def _leaf_bytes(leaf: Any) -> float:
-    itemsize = 8 if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) else np.dtype(leaf.dtype).itemsize
+    itemsize = 8 if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else np.dtype(leaf.dtype).itemsize
     return float(np.prod(leaf.shape, dtype=np.float64)) * itemsize
 
 

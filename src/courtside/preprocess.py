@@ -29,7 +29,8 @@ def encode(space: Space, obs: Any, xp: Any = np) -> Any:
     """
     match space:
         case Discrete(n):
-            return (xp.asarray(obs)[..., None] == xp.arange(n)).astype(xp.float32)
+            obs = xp.asarray(obs)
+            return (obs[..., None] == xp.arange(n).reshape(*(1,) * obs.ndim, n)).astype(xp.float32)
         case MultiDiscrete(nvec):
             obs = xp.asarray(obs)
             return xp.concatenate([encode(Discrete(n), obs[..., i], xp) for i, n in enumerate(nvec)], axis=-1)
@@ -47,9 +48,12 @@ def decode_action(space: Space, action: Any, xp: Any = np) -> Any:
     """What the env is given: continuous actions clipped to their range (the rollout keeps the unclipped draw)."""
     if not isinstance(space, Box):
         return action
-    low, high = space.low_array.astype(np.float32), space.high_array.astype(np.float32)
-    shaped = action.reshape(*action.shape[:-1], *space.shape)
-    return xp.clip(shaped, low, high)
+    batch = action.shape[:-1]
+    low, high = (
+        bound.astype(np.float32).reshape((1,) * len(batch) + space.shape)
+        for bound in (space.low_array, space.high_array)
+    )
+    return xp.clip(action.reshape(*batch, *space.shape), low, high)
 
 
 def action_size(space: Space) -> int | None:

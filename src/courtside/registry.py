@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -83,8 +85,9 @@ def make_jax_env(name: str) -> Any:
 
 
 def load_object(target: str) -> Callable[..., Any]:
-    """Import `module:name`."""
+    """Import `module:name`; a module in the current folder is found too, as with `python -m`."""
     module_name, _, attribute = target.partition(":")
+    _see_current_folder()
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
@@ -97,6 +100,12 @@ def load_object(target: str) -> Callable[..., Any]:
         names = [n for n in dir(module) if not n.startswith("_")]
         raise ConfigError(unknown_name(f"class in {module_name}", attribute, names))
     return getattr(module, attribute)
+
+
+def _see_current_folder() -> None:
+    """The installed command, unlike `python -m`, does not look where the user stands."""
+    if not {"", os.getcwd()} & set(sys.path):
+        sys.path.insert(0, os.getcwd())
 
 
 def _in_gymnasium(env_id: str) -> bool:

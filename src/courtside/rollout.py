@@ -14,7 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from courtside.algos import ppo
 from courtside.envs.base import Env
@@ -68,7 +68,7 @@ def collect_host(
 ) -> tuple[np.ndarray, Rollout, EpisodeEnd]:
     """The Rollout Phase of a world outside JAX; `choose(features, t)` draws the actions of step t.
 
-    Returns the features to go on from, the rollout and the episodes' ends, all as NumPy arrays.
+    Returns the features to go on from, the rollout and the episodes' ends.
     """
     rows = []
     for t in range(num_steps):
@@ -76,9 +76,8 @@ def collect_host(
         step = host.step(decode_action(host.spec.action, action, np))
         rows.append((features, action, *(np.array(part) for part in step[1:])))
         features = np.array(step.features)
-    stacked = [np.stack(column) for column in zip(*rows, strict=True)]
-    seen, ends = stacked[:6], stacked[6:]
-    return features, Rollout(*seen, last_features=features), EpisodeEnd(*ends)
+    stacked = jax.device_put([*(np.stack(column) for column in zip(*rows, strict=True)), features])
+    return features, Rollout(*stacked[:6], last_features=stacked[-1]), EpisodeEnd(*stacked[6:-1])
 
 
 def summarize_episodes(ends: EpisodeEnd) -> Metrics:

@@ -39,9 +39,9 @@ def parse_schedule(text: str, name: str = "schedule") -> Schedule:
     kind, inside = call.group(1), call.group(2)
     if kind == "warmup":
         return _parse_warmup(inside, text, name)
-    values = [_number(part) for part in inside.split(",")]
-    wanted = {"constant": 1, "linear": 2, "exponential": 2}.get(kind)
-    if wanted is None or len(values) != wanted or None in values:
+    values = [number for part in inside.split(",") if (number := _number(part)) is not None]
+    wanted = {"constant": 1, "linear": 2, "exponential": 2}.get(kind, 0)
+    if len(values) != wanted or inside.count(",") != wanted - 1:
         raise ConfigError(f"{name} is {text!r}, which is not a schedule; write {FORMS}.")
     start, end = values[0], values[-1]
     if kind == "exponential" and not (start > 0 and end > 0):

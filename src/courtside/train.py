@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -32,7 +33,9 @@ SHARE_SECONDS = 20.0
 """How often the split between rollout and learning is measured again."""
 
 
-def run(config: Config, *, engine: Engine | None = None, state: TrainState | None = None) -> Iterator[Event]:
+def run(
+    config: Config, *, engine: Engine | None = None, state: TrainState | None = None
+) -> Generator[Event, None, None]:
     """Train to the planned end; goes on from `state` where one is given. Closing the generator frees the envs."""
     config.validate()
     engine = make_engine(config) if engine is None else engine
@@ -124,7 +127,7 @@ def evaluation_seed(seed: int, update: int) -> int:
     return int(np.random.SeedSequence([seed, update, 0xE7A1]).generate_state(1)[0])
 
 
-def _make_records(rows: Rows, update: int, batch_size: int) -> list[dict[str, float]]:
+def _make_records(rows: Rows, update: int, batch_size: int) -> list[dict[str, Any]]:
     """One record per update, with its number and the steps done by then."""
     columns = {name: column.tolist() for name, column in rows.items()}
     count = len(next(iter(columns.values())))
@@ -135,7 +138,7 @@ def _make_records(rows: Rows, update: int, batch_size: int) -> list[dict[str, fl
     ]
 
 
-def _warnings(records: list[dict[str, float]]) -> list[str]:
+def _warnings(records: list[dict[str, Any]]) -> list[str]:
     """A loss that is no number any more: the run goes on, but it will not recover."""
     bad = next((r for r in records if not np.isfinite(r["losses/policy_loss"] + r["losses/value_loss"])), None)
     if bad is None:
@@ -147,7 +150,8 @@ class _Pace:
     """Chunk lengths that take about half a second each, and when to measure the split again."""
 
     def __init__(self) -> None:
-        self.length, self.share = 1, None
+        self.length = 1
+        self.share: float | None = None
         self.last_share = -float("inf")
         self.num_seen = 0
 

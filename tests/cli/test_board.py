@@ -20,11 +20,18 @@ def row(update: int, episodes: int, mean_return: float, **more: float) -> dict[s
 
 
 def progress(*rows: dict[str, float]) -> Progress:
-    return Progress(int(rows[-1]["step"]), int(rows[-1]["update"]), list(rows), 1.0, 200.0, 0.25)
+    return Progress(int(rows[-1]["step"]), int(rows[-1]["update"]), list(rows), 1.0, 100.0 * len(rows), 0.25)
 
 
-def start(update: int = 0) -> Board:
-    board = Board()
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def start(update: int = 0, clock: Clock | None = None) -> Board:
+    board = Board(clock=clock or Clock())
     board.on(Started(CONFIG, {}, "cpu", update=update))
     return board
 
@@ -44,7 +51,31 @@ def test_progress_counts_towards_whole_updates():
     board = start()
     board.on(progress(row(1, 1, 10.0), row(2, 1, 20.0)))
     assert (board.step, board.update, board.total_steps, board.share_done) == (200, 2, 1000, 0.2)
-    assert board.seconds_left == pytest.approx(4.0)
+
+
+def test_time_left_goes_by_the_wall_and_leaves_compiling_out():
+    clock = Clock()
+    board = start(update=2, clock=clock)
+    clock.now += 30.0
+    board.on(Compiled(25.0))
+    clock.now += 5.0
+    board.on(progress(row(3, 1, 10.0)))
+    assert board.seconds == pytest.approx(1.0)
+    clock.now += 3.0
+    board.on(progress(row(4, 1, 10.0)))
+    assert board.seconds == pytest.approx(4.0)
+    assert board.seconds_left == pytest.approx(12.0)
+
+
+def test_speed_is_that_of_the_last_seconds():
+    board = start()
+    for update in range(1, 4):
+        board.on(Progress(100 * update, update, [row(update, 1, 1.0)], 1.0, 100.0, None))
+    assert board.steps_per_second == pytest.approx(100.0)
+    for update in range(4, 8):
+        board.on(Progress(100 * update, update, [row(update, 1, 1.0)], 0.5, 400.0, None))
+    board.on(Progress(800, 8, [row(8, 1, 1.0)], 1.0, 400.0, None))
+    assert board.steps_per_second == pytest.approx(400.0)
 
 
 def test_return_is_the_mean_over_episodes_and_stays_while_none_ends():
@@ -92,4 +123,4 @@ def test_resumed_run_waits_until_the_window_is_its_own():
 def test_finish_sets_the_last_step():
     board = start()
     board.on(Finished(1000, 10, 7.0))
-    assert (board.step, board.update, board.seconds, board.share_done) == (1000, 10, 7.0, 1.0)
+    assert (board.step, board.update, board.share_done) == (1000, 10, 1.0)

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from courtside import __version__ as courtside_version
 from courtside import cli
 from courtside.cli import main
 
@@ -49,7 +50,7 @@ def test_help_of_train_loads_no_jax():
 
 def test_version(capsys):
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("courtside ")
+    assert capsys.readouterr().out == f"courtside {courtside_version}\n"
 
 
 def test_unknown_verb_lists_the_near_one():

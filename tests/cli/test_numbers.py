@@ -26,4 +26,4 @@ def test_duration(seconds, text):
 def test_the_others():
     assert count(51200) == "51,200"
     assert (percent(0.404), percent(None), percent(math.nan)) == ("40%", "-", "-")
-    assert (megabytes(1.234), megabytes(1234.5)) == ("1.2 MB", "1,234 MB")
+    assert (megabytes(0.0123), megabytes(1.234), megabytes(1234.5)) == ("0.012 MB", "1.2 MB", "1,234 MB")

@@ -205,9 +205,9 @@ def make_batch(setup: Setup, hyper: Hyper, state: TrainState, rollout: Rollout) 
     advantage = generalized_advantage(
         rollout.reward, value, next_value, rollout.terminated, ended, hyper.gamma, hyper.gae_lambda
     )
-    batch = Batch(features, rollout.action, log_prob, value, advantage, advantage + value)
+    columns = (features, rollout.action, log_prob, value, advantage, advantage + value)
     num_samples = setup.num_steps * setup.num_envs * setup.num_agents
-    return jax.tree.map(lambda x: x.reshape(num_samples, *x.shape[3:]), batch)
+    return Batch(*(x.reshape(num_samples, *x.shape[3:]) for x in columns))
 
 
 def _next_values(setup: Setup, state: TrainState, rollout: Rollout, value: Float[Array, "T B A"]) -> Array:
@@ -254,11 +254,17 @@ def _minibatch_step(
     (_, parts), grads = jax.value_and_grad(ppo_loss, has_aux=True)(params, setup, hyper, progress, minibatch)
     grads = ravel_pytree(grads)[0]
     optimizer = _optimizer(setup, hyper.max_grad_norm, schedule_value(hyper.learning_rate, progress))
+    change: Any
     change, opt_state = optimizer.update(grads, learner.opt_state)
-    sums = learner.sums + jnp.stack([*parts, optax.global_norm(grads)])
+    sums = learner.sums + jnp.stack([*parts, jnp.linalg.norm(grads)])
     kl = parts[LOSS_NAMES.index("approx_kl")]
     moved = Learner(
-        learner.flat_params + change, opt_state, sums, learner.num_minibatches + 1.0, kl, learner.stopped
+        learner.flat_params + change,
+        opt_state,
+        sums,
+        learner.num_minibatches + 1.0,
+        kl,
+        learner.stopped,
     )
     if setup.early_stop != "minibatch":
         return moved
@@ -315,9 +321,7 @@ def _network_input(setup: Setup, policy: Policy, features: Float[Array, "*batch 
     return normalize(policy.obs_stats, features, OBS_CLIP) if setup.norm_obs else features
 
 
-def _normalize_reward(
-    setup: Setup, hyper: Hyper, state: TrainState, rollout: Rollout
-) -> tuple[TrainState, Rollout]:
+def _normalize_reward(setup: Setup, hyper: Hyper, state: TrainState, rollout: Rollout) -> tuple[TrainState, Rollout]:
     """Scale rewards by the deviation of the discounted return seen so far, this rollout included."""
     if not setup.norm_reward:
         return state, rollout

@@ -12,6 +12,7 @@ import importlib
 import os
 import sys
 
+from courtside import __version__
 from courtside.errors import CourtsideError
 
 VERBS = {
@@ -63,7 +64,7 @@ def dispatch(args: list[str]) -> int:
         print(overview())
         return 0
     if args[0] in ("--version", "-V"):
-        print(f"courtside {version()}")
+        print(f"courtside {__version__}")
         return 0
     verb, rest = args[0], args[1:]
     if verb not in VERBS:
@@ -91,15 +92,6 @@ options:
 examples:
   courtside train cartpole
   courtside train --env-id gym:Acrobot-v1 --total-timesteps 200000 --seed 3"""
-
-
-def version() -> str:
-    from importlib import metadata
-
-    try:
-        return metadata.version("courtside")
-    except metadata.PackageNotFoundError:
-        return "(run from its source folder, not installed)"
 
 
 def unknown_verb(verb: str) -> CourtsideError:

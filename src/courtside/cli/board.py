@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import time
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from courtside.config import Config
 from courtside.events import Compiled, Compiling, Evaluated, Event, Finished, Progress, Started
@@ -24,6 +28,8 @@ SHOWN = {
 PER_EPISODE = ("charts/episodic_return", "charts/episodic_length")
 """Metrics that only exist in updates in which an episode ended."""
 
+SPEED_SECONDS = 2.0
+
 
 @dataclass
 class Board:
@@ -34,8 +40,13 @@ class Board:
     """What happens while there is no progress yet."""
     step: int = 0
     update: int = 0
+    clock: Callable[[], float] = time.monotonic
+    began: float | None = None
+    """When the first chunk began, after all compiling."""
     seconds: float = 0.0
-    steps_per_second: float | None = None
+    """Wall time since then."""
+    recent: deque[tuple[float, float]] = field(default_factory=deque)
+    """Steps and seconds of the newest chunks, about two seconds in all: single chunks vary too much to be read."""
     rollout_share: float | None = None
     has_progress: bool = False
     metrics: dict[str, float | None] = field(default_factory=lambda: dict.fromkeys(SHOWN))
@@ -56,8 +67,15 @@ class Board:
         return min(1.0, self.step / self.total_steps) if self.total_steps else 0.0
 
     @property
+    def steps_per_second(self) -> float | None:
+        seconds = sum(seconds for _, seconds in self.recent)
+        return sum(steps for steps, _ in self.recent) / seconds if seconds else None
+
+    @property
     def seconds_left(self) -> float | None:
-        return (self.total_steps - self.step) / self.steps_per_second if self.steps_per_second else None
+        """At the pace of all wall time so far, which evaluations and checkpoints are part of."""
+        done = self.step - self.first_step
+        return (self.total_steps - self.step) * self.seconds / done if done and self.seconds else None
 
     def thresholds(self) -> list[tuple[ThresholdResult, str]]:
         """How each threshold stands at this moment, and that in two words."""
@@ -82,7 +100,7 @@ class Board:
             case Evaluated():
                 self._evaluated(event)
             case Finished():
-                self.step, self.update, self.seconds = event.step, event.update, event.seconds
+                self.step, self.update = event.step, event.update
 
     def _start(self, event: Started) -> None:
         self.config, self.update = event.config, event.update
@@ -91,14 +109,21 @@ class Board:
         self.phase = "starting ..."
 
     def _progress(self, event: Progress) -> None:
-        self.step, self.update, self.seconds = event.step, event.update, event.seconds
-        self.steps_per_second, self.rollout_share = event.steps_per_second, event.rollout_share
-        self.has_progress = True
+        now = self.clock()
+        self.began = now - event.seconds if self.began is None else self.began
+        self.step, self.update, self.seconds = event.step, event.update, now - self.began
+        self.rollout_share, self.has_progress = event.rollout_share, True
+        self._measure_speed(event)
         self.tracker.add(event.rows)
         for name, key in SHOWN.items():
             value = newest(event.rows, key)
             if value is not None or key not in PER_EPISODE:
                 self.metrics[name] = value
+
+    def _measure_speed(self, event: Progress) -> None:
+        self.recent.append((event.steps_per_second * event.seconds, event.seconds))
+        while sum(seconds for _, seconds in self.recent) - self.recent[0][1] > SPEED_SECONDS:
+            self.recent.popleft()
 
     def _evaluated(self, event: Evaluated) -> None:
         self.evaluation = event.metrics.get("eval/episodic_return")
@@ -106,7 +131,7 @@ class Board:
             self.best = self.evaluation
 
 
-def newest(rows: list[dict[str, float]], key: str) -> float | None:
+def newest(rows: list[dict[str, Any]], key: str) -> float | None:
     """The value of the last update; of a per-episode metric the mean over all episodes in `rows`."""
     if key not in PER_EPISODE:
         return _known(rows[-1].get(key)) if rows else None
@@ -116,5 +141,5 @@ def newest(rows: list[dict[str, float]], key: str) -> float | None:
     return sum(value * weight for value, weight in weighted) / episodes if episodes else None
 
 
-def _known(value: float | None) -> float | None:
+def _known(value: float | int | None) -> float | int | None:
     return None if value is None or math.isnan(value) else value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -14,20 +13,25 @@ from rich.text import Text
 from courtside.cli.numbers import count, duration, figure
 from courtside.config import Config
 from courtside.health.verdict import ThresholdResult, Verdict, sentence
-
-if TYPE_CHECKING:
-    from courtside.session import Result
+from courtside.session import Result
 
 SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM"}
 
 
 def print_closing(console: Console, result: Result, config: Config | None) -> None:
     """Print the summary of a run, finished or stopped."""
-    lines = stopped_lines(result) if result.stopped_by else finished_lines(result)
-    say(console, "", *lines)
-    if result.verdict is not None and result.verdict.results and not result.stopped_by:
+    say(console, "", *(finished_lines(result) if result.finished else stopped_lines(result)))
+    if result.verdict is not None:
         print_verdict(console, result.verdict)
     say(console, "", "Next:", *[f"  {line}" for line in next_commands(result, config)])
+
+
+def exit_status(result: Result, config: Config | None) -> int:
+    """128 + the signal's number where one stopped the run; else 1 if a pass was required and missed."""
+    if not result.finished:
+        return {"SIGINT": 130, "SIGTERM": 143}[result.stopped_by or "SIGTERM"]
+    passed = result.verdict is not None and result.verdict.passed
+    return 1 if config is not None and config.run.require_pass and not passed else 0
 
 
 def say(console: Console, *lines: str) -> None:
@@ -42,9 +46,12 @@ def finished_lines(result: Result) -> list[str]:
 
 
 def stopped_lines(result: Result) -> list[str]:
-    at = f"step {count(result.step)}, update {count(result.update)}"
     cause = SIGNALS.get(result.stopped_by or "", result.stopped_by)
-    return [f"Stopped by {cause} at {at}; everything up to there is saved.", f"Run folder: {result.run_dir}"]
+    if result.checkpoint is None:
+        saved = "before the first update, so there was nothing to save but the settings"
+    else:
+        saved = f"at step {count(result.step)}, update {count(result.update)}; everything up to there is saved"
+    return [f"Stopped by {cause} {saved}.", f"Run folder: {result.run_dir}"]
 
 
 def print_verdict(console: Console, verdict: Verdict) -> None:
@@ -84,7 +91,8 @@ def next_commands(result: Result, config: Config | None) -> list[str]:
         more = 2 * (config.run.total_timesteps if config else result.step)
         commands[f"courtside resume {run} --total-timesteps {more}"] = "train on"
     else:
-        commands = {f"courtside resume {run}": "go on from here", **commands}
+        go_on = {f"courtside resume {run}": "go on from here"}
+        commands = {**go_on, **commands} if result.checkpoint else go_on
     if config is not None and config.run.tensorboard:
         hint = "" if find_spec("tensorboard") else " (first: pip install tensorboard)"
         commands[f"tensorboard --logdir {shlex.quote(str(result.run_dir.parent))}"] = f"see the curves{hint}"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from courtside.cli.arguments import Parser, whole_number
 from courtside.cli.numbers import count, figure
 
 ABOUT = """Play episodes with the policy of a run and print its score.
 
-The default, --deterministic --best, is how training itself evaluates: it reproduces the `best evaluation` that training
-showed. The `return` of the training view is another number, that of the exploring policy: --sampled --last."""
+Without flags this is what training itself calls `best evaluation`: the best policy, its actions chosen as the run's own
+evaluations chose them (drawn, unless it was trained with --eval-deterministic). The `return` that training shows is that
+of the newest policy while it explores: --sampled --last."""
 
 
 def main(args: list[str]) -> int:
@@ -20,7 +22,7 @@ def main(args: list[str]) -> int:
     result = evaluate_run(
         found.run,
         episodes=found.episodes,
-        deterministic=not found.sampled,
+        deterministic=found.deterministic,
         which="last" if found.last else "best",
         seed=found.seed,
     )
@@ -35,19 +37,19 @@ def make_parser() -> Parser:
         "--episodes", metavar="N", type=whole_number("--episodes", 1), default=100, help="how many (default: 100)"
     )
     mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--deterministic", action="store_true", help="take the likeliest action (default)")
-    mode.add_argument("--sampled", action="store_true", help="draw actions as training does")
+    mode.add_argument("--deterministic", action="store_true", default=None, help="always take the likeliest action")
+    mode.add_argument("--sampled", dest="deterministic", action="store_false", help="draw actions as training does")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--best", action="store_true", help="the policy that did best in an evaluation (default)")
     which.add_argument("--last", action="store_true", help="the newest policy")
     parser.add_argument(
-        "--seed", metavar="S", type=whole_number("--seed", 0), help="seed of the episodes (default: the run's)"
+        "--seed", metavar="S", type=whole_number("--seed", 0), help="seed of the episodes (default: from the run's)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object, for scripts")
     return parser
 
 
-def describe(result) -> list[str]:
+def describe(result: Any) -> list[str]:
     """The score in a few lines."""
     mode = "deterministic" if result.deterministic else "sampled"
     return [

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 
-def count(number: float) -> str:
+def count(number: float | int) -> str:
     """51200 -> 51,200."""
     return f"{int(number):,}"
 
 
-def figure(value: float | None) -> str:
+def figure(value: float | int | None) -> str:
     """A measured number in four digits; `-` where there is none."""
     if value is None or math.isnan(value):
         return "-"
@@ -20,11 +20,11 @@ def figure(value: float | None) -> str:
     return f"{value:.2e}"
 
 
-def percent(share: float | None) -> str:
+def percent(share: float | int | None) -> str:
     return "-" if share is None or math.isnan(share) else f"{100 * share:.0f}%"
 
 
-def duration(seconds: float | None) -> str:
+def duration(seconds: float | int | None) -> str:
     """3723 -> 1:02:03; `-` where it is not known."""
     if seconds is None or not math.isfinite(seconds):
         return "-"
@@ -33,5 +33,6 @@ def duration(seconds: float | None) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def megabytes(amount: float) -> str:
-    return f"{amount:,.1f} MB" if amount < 100 else f"{amount:,.0f} MB"
+def megabytes(amount: float | int) -> str:
+    digits = 3 if amount < 0.1 else 1 if amount < 100 else 0
+    return f"{amount:,.{digits}f} MB"

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from courtside.cli.arguments import Parser, whole_number
 from courtside.cli.train import watch
-
-if TYPE_CHECKING:
-    from courtside.cli.view import View
-    from courtside.session import Result
 
 ABOUT = """Go on with a run from its newest whole checkpoint.
 
@@ -28,7 +24,7 @@ def main(args: list[str]) -> int:
     )
     found = parser.read(args)
 
-    def start(view: View) -> Result:
+    def start(view: Any) -> Any:
         from courtside import session
 
         return session.resume(found.run, view=view, total_timesteps=found.total_timesteps)

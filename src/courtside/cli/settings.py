@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import re
 import textwrap
 from dataclasses import dataclass, fields
@@ -72,7 +73,7 @@ def meanings(kind: type) -> dict[str, str]:
     """Field or property -> the first clause of the text under it, read from the source so that it stands once."""
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # pyright: ignore[reportAttributeAccessIssue]
     found = {node.name: ast.get_docstring(node) or "" for node in body if isinstance(node, ast.FunctionDef)}
-    for node, text in zip(body, body[1:], strict=False):
+    for node, text in itertools.pairwise(body):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(text, ast.Expr):
             found[node.target.id] = ast.literal_eval(text.value)
     return {name: _first_clause(text) for name, text in found.items()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -19,25 +19,14 @@ from rich.text import Text
 from courtside.cli.board import Board
 from courtside.cli.numbers import count, duration, figure, percent
 from courtside.cli.settings import memory_line, settings_lines, settings_table
-from courtside.events import Compiled, Compiling, Evaluated, Event, Finished, Notice, Progress, Started
+from courtside.events import Compiled, Compiling, Evaluated, Event, Finished, Notice, Progress, Settled, Started
 from courtside.health.verdict import ThresholdResult
 
 PLAIN_SECONDS = 2.0
 """At most one plain line in this time."""
 
 
-class View(Protocol):
-    """What `session.train` talks to."""
-
-    console: Console
-    board: Board
-
-    def on(self, event: Event) -> None: ...
-    def __enter__(self) -> View: ...
-    def __exit__(self, *error: Any) -> None: ...
-
-
-def make_view(console: Console | None = None) -> View:
+def make_view(console: Console | None = None) -> LiveView | PlainView:
     """The live view on a terminal that can show it, plain lines in a pipe, on a dumb terminal or with NO_COLOR."""
     console = console or Console()
     if console.is_terminal and not console.is_dumb_terminal and not os.environ.get("NO_COLOR"):
@@ -55,6 +44,8 @@ class LiveView:
 
     def __enter__(self) -> LiveView:
         self.live.start()
+        # A second Ctrl-C or a kill -9 leaves no time to give a hidden cursor back.
+        self.console.show_cursor(True)
         self._draw()
         return self
 
@@ -67,7 +58,8 @@ class LiveView:
             self._announce(event)
         elif isinstance(event, Notice):
             self.console.print(Text(f"note: {event.text}", style="yellow"))
-        self._draw()
+        if not isinstance(event, Settled):
+            self._draw()
 
     def _announce(self, event: Started) -> None:
         self.console.print(settings_table(event.config))
@@ -145,7 +137,7 @@ class PlainView:
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic):
         self.console = console
-        self.board = Board()
+        self.board = Board(clock=clock)
         self.clock = clock
         self.due = 0.0
         self.is_compiling = False

@@ -6,7 +6,7 @@ in the TrainState; an engine itself holds only compiled programs and, for host w
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -24,6 +24,7 @@ Rows = dict[str, np.ndarray]
 """One array per metric, one entry per update."""
 
 
+@runtime_checkable
 class Engine(Protocol):
     """What `train.run` and evaluation need of a world and an algorithm."""
 

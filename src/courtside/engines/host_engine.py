@@ -63,16 +63,12 @@ class HostEngine:
 
     def _empty_rollout(self, features: np.ndarray, noise: np.ndarray) -> tuple[Rollout, EpisodeEnd]:
         """Zeros of the right shapes."""
-        times = self.setup.num_steps
-        number = np.zeros((times, *features.shape[:2]), np.float32)
+        number = jnp.zeros(noise.shape[:3], jnp.float32)
         flag = number > 0
-        many = np.broadcast_to(features, (times, *features.shape))
-        action = np.asarray(distributions.mode(self.spec.action, self._head_shape(noise)))
-        rollout = Rollout(many, action, number, flag, flag, many, features)
-        return rollout, EpisodeEnd(flag[..., 0], number, np.zeros(number.shape[:2], np.int32))
-
-    def _head_shape(self, noise: np.ndarray) -> Array:
-        return jnp.zeros((*noise.shape[:3], distributions.head_size(self.spec.action)))
+        many = jnp.broadcast_to(jnp.asarray(features), (len(noise), *features.shape))
+        head = jnp.zeros((*noise.shape[:3], distributions.head_size(self.spec.action)))
+        rollout = Rollout(many, distributions.mode(self.spec.action, head), number, flag, flag, many, many[0])
+        return rollout, EpisodeEnd(flag[..., 0], number, number[..., 0].astype(jnp.int32))
 
     def init(self) -> TrainState:
         return self._init(np.uint32(self.config.run.seed))

@@ -6,6 +6,7 @@ build on it ends the list: a world that cannot be compiled is not also blamed fo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -61,17 +62,17 @@ class Recorded(eqx.Module):
 class Trial:
     """A world under test, with what several checks need."""
 
-    def __init__(self, env: Env, key: int, steps: int):
+    def __init__(self, env: Any, key: int, steps: int):
         self.env, self.steps = env, steps
         self.keys = jax.random.split(jax.random.key(key), 8)
 
     @cached_property
-    def first(self) -> tuple[Any, Obs]:
-        """State and observation of one reset, not compiled."""
+    def first(self) -> Any:
+        """State and observation of one reset, not compiled; whatever the world returned."""
         return self.env.reset(self.keys[0])
 
     @cached_property
-    def second(self) -> tuple[Any, TimeStep]:
+    def second(self) -> Any:
         """One step on from there, not compiled."""
         return self.env.step(self.first[0], self.action, self.keys[1])
 
@@ -84,7 +85,7 @@ class Trial:
         return jax.tree.map(np.asarray, _without_keys(jax.jit(_record, static_argnums=(0, 2))(*self._record_args)))
 
     @property
-    def _record_args(self) -> tuple[Callable[..., Any], PRNGKeyArray, int]:
+    def _record_args(self) -> tuple[_Same, PRNGKeyArray, int]:
         return _Same(self.env), self.keys[3], self.steps
 
 
@@ -95,12 +96,12 @@ class _Same:
     env: Env
 
 
-def check_env(env: Env, *, key: int = 0, steps: int = 500) -> list[Fault]:
-    """Every way in which a world breaks the contract; an empty list where it keeps it."""
+def check_env(env: Any, *, key: int = 0, steps: int = 500) -> list[Fault]:
+    """Every way in which what wants to be an `Env` breaks the contract; an empty list where it keeps it."""
     return [fault for result in run_checks(env, key=key, steps=steps) for fault in result.faults]
 
 
-def run_checks(env: Env, *, key: int = 0, steps: int = 500) -> list[CheckResult]:
+def run_checks(env: Any, *, key: int = 0, steps: int = 500) -> list[CheckResult]:
     """All checks in order, those after a failed foundation marked as skipped."""
     trial, results, blocked = Trial(env, key, steps), [], False
     for name, about, check, is_foundation in CHECKS:
@@ -134,11 +135,17 @@ def sample_action(spec: EnvSpec, key: PRNGKeyArray) -> Array:
             shape = (spec.num_agents, len(nvec))
             return jax.random.randint(key, shape, 0, jnp.broadcast_to(jnp.array(nvec), shape), jnp.int32)
         case Box():
-            noise = jax.random.normal(key, (spec.num_agents, *spec.action.shape), jnp.float32)
-            low, high = (jnp.asarray(b, jnp.float32)[None] for b in (spec.action.low_array, spec.action.high_array))
-            return jnp.clip(noise, low, high).astype(spec.action.dtype)
+            return _sample_box(spec.action, spec.num_agents, key)
         case other:
             raise TypeError(f"no agent can act in {other!r}")
+
+
+def _sample_box(space: Box, num_agents: int, key: PRNGKeyArray) -> Array:
+    """Evenly over the range; around 0 where the range is open."""
+    low, high = (jnp.asarray(np.stack([b] * num_agents), jnp.float32) for b in (space.low_array, space.high_array))
+    even = low + (high - low) * jax.random.uniform(key, low.shape, jnp.float32)
+    around_zero = jnp.clip(jax.random.normal(key, low.shape, jnp.float32), low, high)
+    return jnp.where(jnp.isfinite(high - low), even, around_zero).astype(space.dtype)
 
 
 # --- the foundations: what the spec says, what one reset and one step give back --------------------------------------
@@ -241,8 +248,6 @@ def _check_pure(trial: Trial) -> Iterator[Fault | str]:
 
 def _program(env: Env, trial: Trial) -> str:
     """The traced program as text; addresses in it mean nothing."""
-    import re
-
     state, _ = jax.eval_shape(env.reset, trial.keys[0])
     text = str(jax.make_jaxpr(env.reset)(trial.keys[0])) + str(
         jax.make_jaxpr(env.step)(state, trial.action, trial.keys[1])

@@ -194,7 +194,7 @@ class Pendulum:
     )
 
     def reset(self, key: PRNGKeyArray) -> tuple[Float[Array, "2"], Float[Array, "1 3"]]:
-        state = _uniform(key, -1, 1, 2) * jnp.array([math.pi, 1], jnp.float32)
+        state = _uniform(key, -1.0, 1.0, 2) * jnp.array([math.pi, 1], jnp.float32)
         return state, _pendulum_obs(state)
 
     def step(

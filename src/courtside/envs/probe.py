@@ -18,7 +18,7 @@ critic must give the known value and the policy's likeliest action must be the b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +29,7 @@ from courtside.spaces import Box, Discrete, MultiDiscrete
 from courtside.types import Obs, TimeStep
 
 
+@runtime_checkable
 class Probe(Env, Protocol):
     """A world that knows the answers."""
 
@@ -222,7 +223,7 @@ class MultiChoice:
     )
 
     def reset(self, key: PRNGKeyArray) -> tuple[Int[Array, "1 2"], Int[Array, "1 2"]]:
-        obs = jax.random.randint(key, (1, 2), 0, jnp.array([2, 3]), jnp.int32)
+        obs = jax.random.randint(key, (1, 2), 0, jnp.array([[2, 3]]), jnp.int32)
         return obs, obs
 
     def step(

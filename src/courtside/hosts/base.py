@@ -6,7 +6,7 @@ for JAX worlds. Observations leave it already encoded (`preprocess.encode`), act
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -34,6 +34,7 @@ class HostStep(NamedTuple):
     """int32 [B]: counts where `ended`"""
 
 
+@runtime_checkable
 class Host(Protocol):
     """B envs behind one handle."""
 

@@ -5,11 +5,12 @@ A crew owns the envs and their arrays. `reset` and `step` return once every env 
 
 from __future__ import annotations
 
+import itertools
 import queue
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -25,6 +26,7 @@ LOOK_SECONDS = 0.2
 """How often a waiting crew looks whether a worker still moves."""
 
 
+@runtime_checkable
 class Crew(Protocol):
     """B envs and whoever steps them."""
 
@@ -46,7 +48,7 @@ class Crew(Protocol):
 def shares(num_envs: int, num_workers: int) -> list[tuple[int, int]]:
     """Which envs each worker has, as (first, last + 1); sizes differ by one at most."""
     edges = [num_envs * w // num_workers for w in range(num_workers + 1)]
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(itertools.pairwise(edges))
 
 
 def arrays_for(facts: EnvFacts, num_envs: int, block: Any = None) -> HostArrays:
@@ -151,7 +153,9 @@ class ThreadCrew:
         now = time.monotonic()
         if self.arrays is None:
             if now - started > self._timeout:
-                raise EnvContractError(f"{self._env_id} took more than {self._timeout:g} s to build; see --worker-timeout.")
+                raise EnvContractError(
+                    f"{self._env_id} took more than {self._timeout:g} s to build; see --worker-timeout."
+                )
             return
         for w in sorted(waiting):
             first, last = self._shares[w]

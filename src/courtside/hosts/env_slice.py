@@ -76,8 +76,7 @@ class EnvSlice:
         reward, busy_since, ended, faults = a.reward, a.busy_since, [], {}
         a.terminated.fill(False)
         a.truncated.fill(False)
-        i = 0
-        for step, action in zip(self._step_calls, self._read_actions(a.action), strict=True):
+        for i, (step, action) in enumerate(zip(self._step_calls, self._read_actions(a.action), strict=True)):
             busy_since[i] = now()
             try:
                 obs, reward[i], terminated, truncated, _ = step(action)
@@ -87,7 +86,6 @@ class EnvSlice:
                     ended.append(i)
             except FAILURES as error:
                 faults[i] = error
-            i += 1
         return ended, faults
 
     def _find_not_finite(self, faults: dict[int, BaseException]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,8 +29,10 @@ from courtside.registry import EnvSource
 
 Mode = Literal["serial", "threads", "processes"]
 
-HANDOVER = {"threads": 40e-6, "processes": 60e-6}
-"""Seconds that a step of all envs takes longer per worker because of signalling, measured on a plain 2-core machine."""
+HANDOVER = {"threads": 40e-6, "processes": 80e-6}
+"""Seconds that signalling adds to a step of all envs, measured on a plain 2-core machine ..."""
+HANDOVER_PER_WORKER = 15e-6
+"""... and for each worker."""
 GOOD_THREAD_GAIN = 1.5
 """Gain of two threads over one (at most 2) from which on threads are worth it."""
 
@@ -41,6 +44,8 @@ class Plan:
     mode: Mode
     num_workers: int
     reason: str
+    is_measured: bool = False
+    """Whether a measurement led to it."""
 
 
 class GymnasiumHost:
@@ -87,12 +92,12 @@ class GymnasiumHost:
             self._is_open = False
             self._crew.close()
 
-    def _guard(self, call: object) -> None:
+    def _guard(self, call: Callable[[], None]) -> None:
         """Run a call of the crew; whatever interrupts it leaves workers half way, so the host closes."""
         if not self._is_open:
             raise RuntimeError("this host is closed")
         try:
-            call()  # type: ignore[operator]
+            call()
         except BaseException:
             self.close()
             raise
@@ -124,10 +129,12 @@ def plan_workers(env_id: str, num_envs: int, env_config: EnvConfig) -> Plan:
             "can be imported from a module. Use --workers serial or threads."
         )
     if mode == "auto" and env_config.on_worker_failure == "restart" and can_process:
-        reason = f"{num_envs} envs run in {num_workers} worker processes, since only a process survives a crash or a hang."
+        reason = (
+            f"{num_envs} envs run in {num_workers} worker processes, since only a process survives a crash or a hang."
+        )
         return Plan("processes", num_workers, reason)
     if mode == "auto":
-        return choose(measure(env_id, env_config.worker_timeout), num_envs, num_workers, can_process)
+        return choose(measure(env_id, True, env_config.worker_timeout), num_envs, num_workers, can_process)
     return Plan(mode, 1 if mode == "serial" else num_workers, f"{num_envs} envs run as asked: {mode}.")
 
 
@@ -136,34 +143,40 @@ def choose(measured: Measured, num_envs: int, num_workers: int, can_process: boo
     step, most = measured.step_seconds, -(-num_envs // num_workers)
     times: dict[Mode, float] = {"serial": num_envs * step}
     if num_workers > 1 and measured.thread_gain >= GOOD_THREAD_GAIN:
-        times["threads"] = most * step * 2 / min(measured.thread_gain, 2.0) + num_workers * HANDOVER["threads"]
+        times["threads"] = most * step * 2 / min(measured.thread_gain, 2.0) + _handover("threads", num_workers)
     if num_workers > 1 and can_process:
-        times["processes"] = most * step + num_workers * HANDOVER["processes"]
+        times["processes"] = most * step + _handover("processes", num_workers)
     best: Mode = "serial"
     for mode in times:
         if times[mode] < 0.85 * times[best]:
             best = mode
     others = ", ".join(f"{mode} about {_micro(seconds)}" for mode, seconds in times.items())
     reason = f"One env step takes {_micro(step)}; for {num_envs} envs: {others}. Taken: {best}."
-    return Plan(best, 1 if best == "serial" else num_workers, reason)
+    return Plan(best, 1 if best == "serial" else num_workers, reason, is_measured=True)
+
+
+def _handover(mode: Mode, num_workers: int) -> float:
+    return HANDOVER[mode] + HANDOVER_PER_WORKER * num_workers
 
 
 def estimate_memory_mb(env: str | EnvSource, num_envs: int, env_config: EnvConfig) -> float:
     """Memory that B envs will take, in MB, told before they are built: one env is built and measured."""
     env_id = full_id(env)
-    plan, found = plan_workers(env_id, num_envs, env_config), measure(env_id, env_config.worker_timeout)
+    plan = plan_workers(env_id, num_envs, env_config)
+    found = measure(env_id, plan.is_measured, env_config.worker_timeout)
     arrays = num_bytes(num_envs, spaces.feature_size(found.facts.observation), action_layout(found.facts.action)) / MB
-    first = plan.num_workers * (found.base_mb + found.first_env_mb) if plan.mode == "processes" else found.first_env_mb
-    starters = plan.num_workers if plan.mode == "processes" else 1
-    return first + max(0, num_envs - starters) * found.next_env_mb + arrays
+    if plan.mode == "processes":
+        first = plan.num_workers * (found.base_mb + found.first_env_mb)
+        return arrays + first + (num_envs - plan.num_workers) * found.next_env_mb
+    return arrays + found.first_env_mb + (num_envs - 1) * found.next_env_mb
 
 
 @functools.lru_cache(maxsize=8)
-def measure(env_id: str, timeout: float) -> Measured:
-    """Time and memory of one env; measured once per run, in a process of its own where that can be."""
+def measure(env_id: str, with_speed: bool, timeout: float) -> Measured:
+    """Memory and speed of one env; measured once per run, in a process of its own where that can be."""
     if processes_work() and not env_id.startswith("__main__:"):
-        return measure_in_process(env_id, timeout)
-    return Measured.from_json(measure_env(env_id))
+        return measure_in_process(env_id, with_speed, timeout)
+    return Measured.from_json(measure_env(env_id, with_speed))
 
 
 def num_cores() -> int:

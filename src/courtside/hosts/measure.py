@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import threading
+import os
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from courtside.errors import EnvContractError
 from courtside.hosts.gym_make import EnvFacts, build_env, describe_env, describe_error
-from courtside.hosts.memory import resident_mb
+from courtside.hosts.memory import own_share_mb, resident_mb
 
 STEP_BUDGET = 0.06
 """Seconds spent on stepping one env."""
-THREAD_BUDGET = 0.08
-"""Seconds spent on stepping two envs in two threads."""
+THREAD_BUDGET = 0.02
+"""Seconds spent on stepping each of two envs, once in a row and once in two threads."""
 CHEAP_STEP = 30e-6
 """Seconds of a step below which handing it to a thread cannot pay off, so that is not tried."""
+SLOW_STEP = 0.5
+"""Seconds of a step above which trying threads would take too long."""
 
 
 @dataclass(frozen=True)
@@ -39,51 +43,51 @@ class Measured:
         return cls(**{**record, "facts": EnvFacts.from_json(record["facts"])})
 
 
-def measure_env(env_id: str) -> dict[str, Any]:
-    """Build two envs, step them a little with random actions; the result as JSON data."""
-    base = resident_mb()
+def measure_env(env_id: str, with_speed: bool, say_alive: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    """Build two envs and step them with random actions, a few times or until the speed is known; the result as JSON data."""
+    base = own_share_mb(os.getpid())
+    before = resident_mb()
     one = build_env(env_id)
     facts = describe_env(env_id, one)
+    step_seconds = _time_steps(env_id, one, STEP_BUDGET if with_speed else 0.0)
+    say_alive()
+    after_one = resident_mb()
+    two = build_env(env_id)
+    _time_steps(env_id, two, 0.0)
+    say_alive()
+    after_two = resident_mb()
+    gain = _thread_gain(env_id, one, two) if with_speed and CHEAP_STEP < step_seconds < SLOW_STEP else 1.0
+    one.close()
+    two.close()
+    memory = {"base_mb": base, "first_env_mb": after_one - before, "next_env_mb": max(0.0, after_two - after_one)}
+    return {**asdict(Measured(facts, step_seconds, gain, **memory)), "facts": facts.to_json()}
+
+
+def _time_steps(env_id: str, env: Any, budget: float) -> float:
+    """Seconds of one step, resets included, over 3 steps at least unless they are very slow."""
+    call, count = "reset", 0
     try:
-        step_seconds = _time_steps(one, STEP_BUDGET)
-        after_one = resident_mb()
-        two = build_env(env_id)
-        _time_steps(two, 0.0)
-        after_two = resident_mb()
-        gain = _thread_gain(one, two, step_seconds) if step_seconds > CHEAP_STEP else 1.0
-        one.close()
-        two.close()
-    except EnvContractError:
-        raise
-    except Exception as error:
-        raise EnvContractError(f"{env_id} failed while its speed was measured: {describe_error(error)}.") from error
-    memory = {"base_mb": base, "first_env_mb": after_one - base, "next_env_mb": max(0.0, after_two - after_one)}
-    found = Measured(facts, step_seconds, gain, **memory)
-    return {**asdict(found), "facts": facts.to_json()}
+        env.action_space.seed(0)
+        actions = [env.action_space.sample() for _ in range(32)]
+        env.reset(seed=0)
+        started = time.perf_counter()
+        while (passed := time.perf_counter() - started) < budget or (count < 3 and passed < 1.0):
+            call = "step"
+            _, _, terminated, truncated, _ = env.step(actions[count % 32])
+            count += 1
+            if terminated or truncated:
+                call = "reset"
+                env.reset()
+        return passed / count
+    except (Exception, SystemExit) as error:
+        raise EnvContractError(
+            f"{env_id}, env 0, step {count + 1}, before training: {call}() raised {describe_error(error)}. Mend the env first."
+        ) from error
 
 
-def _time_steps(env: Any, budget: float) -> float:
-    """Seconds of one step, resets included, over at least 3 steps."""
-    env.action_space.seed(0)
-    actions = [env.action_space.sample() for _ in range(32)]
-    env.reset(seed=0)
-    started, count = time.perf_counter(), 0
-    while count < 3 or time.perf_counter() - started < budget:
-        _, _, terminated, truncated, _ = env.step(actions[count % 32])
-        count += 1
-        if terminated or truncated:
-            env.reset()
-    return (time.perf_counter() - started) / count
-
-
-def _thread_gain(one: Any, two: Any, step_seconds: float) -> float:
+def _thread_gain(env_id: str, one: Any, two: Any) -> float:
     """The same steps, first in a row, then side by side."""
-    budget = max(THREAD_BUDGET / 4, 3 * step_seconds)
-    in_a_row = (_time_steps(one, budget) + _time_steps(two, budget)) / 2
-    found: list[float] = []
-    threads = [threading.Thread(target=lambda e=env: found.append(_time_steps(e, budget))) for env in (one, two)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return 2 * in_a_row / (sum(found) / 2) / 1.0 if len(found) == 2 else 1.0
+    in_a_row = _time_steps(env_id, one, THREAD_BUDGET) + _time_steps(env_id, two, THREAD_BUDGET)
+    with ThreadPoolExecutor(2) as pool:
+        side_by_side = sum(pool.map(lambda env: _time_steps(env_id, env, THREAD_BUDGET), (one, two)))
+    return 2 * in_a_row / side_by_side

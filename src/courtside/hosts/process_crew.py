@@ -137,9 +137,9 @@ def _to_error(record: dict[str, Any]) -> ConfigError | EnvContractError:
     return error
 
 
-def measure_in_process(env_id: str, timeout: float) -> Measured:
+def measure_in_process(env_id: str, with_speed: bool, timeout: float) -> Measured:
     """Measure one env in a process of its own, so that its crash, its hang and its memory stay there."""
-    worker = Worker(Orders(env_id, socket=-1, only_measure=True), timeout)
+    worker = Worker(Orders(env_id, socket=-1, measure="speed" if with_speed else "memory"), timeout)
     try:
         return Measured.from_json(worker.receive()["measured"])
     except WorkerDown as down:

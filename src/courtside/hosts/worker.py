@@ -48,8 +48,8 @@ class Orders:
     last: int = 0
     num_envs: int = 0
     restart: bool = False
-    only_measure: bool = False
-    """Measure one env, send what was found and end."""
+    measure: str = ""
+    """`memory` or `speed`: measure that of one env, send what was found and end."""
 
     def to_json(self, path: list[str]) -> str:
         return json.dumps({"path": path, **asdict(self)})
@@ -62,8 +62,9 @@ def main(options: dict[str, Any]) -> None:
     link = socket.socket(fileno=orders.socket)
     threading.Thread(target=_end_with_trainer, args=(orders.socket,), daemon=True).start()
     try:
-        if orders.only_measure:
-            send(link, {"measured": measure_env(orders.env_id)})
+        if orders.measure:
+            found = measure_env(orders.env_id, orders.measure == "speed", lambda: link.sendall(ALIVE))
+            send(link, {"measured": found})
         else:
             _serve(link, orders)
     except (BrokenPipeError, ConnectionResetError):

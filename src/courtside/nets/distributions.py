@@ -70,14 +70,15 @@ def log_prob_and_entropy(
             return _categorical(head, action)
         case MultiDiscrete():
             parts = [_categorical(c, action[..., i]) for i, c in enumerate(_components(space, head))]
-            return sum(p for p, _ in parts), sum(h for _, h in parts)
+            log_probs, entropies = zip(*parts, strict=True)
+            return jnp.sum(jnp.stack(log_probs), axis=0), jnp.sum(jnp.stack(entropies), axis=0)
         case _:
             return _gaussian(head, action)
 
 
 def _categorical(logits: Float[Array, "*batch K"], action: Array) -> tuple[Array, Array]:
     log_p = jax.nn.log_softmax(logits)
-    chosen = action[..., None] == jnp.arange(logits.shape[-1], dtype=action.dtype)
+    chosen = action[..., None] == jax.lax.broadcasted_iota(action.dtype, logits.shape, logits.ndim - 1)
     return jnp.sum(jnp.where(chosen, log_p, 0.0), axis=-1), -jnp.sum(jnp.exp(log_p) * log_p, axis=-1)
 
 

@@ -1,0 +1,349 @@
+"""The run folder: all that is known about a run, written while it happens and read back by resume and eval.
+
+`RunLog` consumes the events of `train.run`. What the run computes (`metrics.jsonl`, `evals.jsonl`) is kept apart from
+what the clock says (`timing.jsonl`), so that a run which was killed and resumed ends with the very same bytes as one
+which was not. See docs/run-folder.md. No JAX here: the command line lists runs without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import secrets
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from courtside import config as configs
+from courtside import storage
+from courtside.config import Config
+from courtside.errors import CheckpointError, ConfigError
+from courtside.events import Compiled, Evaluated, Event, Finished, Progress, Started
+from courtside.storage import LineFile
+
+FORMAT = 1
+CONFIG, SYSTEM, VERDICT = "config.json", "system.json", "verdict.json"
+METRICS, EVALS, TIMING = "metrics.jsonl", "evals.jsonl", "timing.jsonl"
+CHECKPOINTS, BEST = "checkpoints", "best"
+Row = dict[str, Any]
+_STAMP = re.compile(r"\d{8}-\d{6}")
+_PACKAGES = ("courtside", "jax", "jaxlib", "equinox", "optax", "numpy", "safetensors", "gymnasium")
+
+
+class RunLog:
+    """Writes one run folder; make it with `create` or `resume`."""
+
+    def __init__(self, folder: Path, config: Config, update: int, step: int, resumed: bool) -> None:
+        self.folder = folder
+        self.config = config
+        self._update = update
+        self._step = step
+        self._lock = _lock(folder)
+        for part in (folder, folder / CHECKPOINTS, folder / BEST):
+            storage.make_folder(part)
+            storage.remove_leftovers(part)
+        if resumed:
+            for name in (METRICS, EVALS, TIMING):
+                truncate_rows(folder / name, update)
+        append_session(folder, update)
+        self._metrics, self._evals, self._timing = (LineFile(folder / name) for name in (METRICS, EVALS, TIMING))
+        self._sinks = _make_sinks(folder, config, step, resumed)
+
+    @classmethod
+    def create(cls, config: Config) -> RunLog:
+        """A new folder `<name>-<time>-<short id>` inside `config.run.runs_dir`, with the complete config in it."""
+        folder = make_run_folder(config)
+        write_config(folder, config)
+        return cls(folder, config, 0, 0, resumed=False)
+
+    @classmethod
+    def resume(cls, folder: str | Path, update: int, step: int, config: Config | None = None) -> RunLog:
+        """Open a run at a checkpoint: rows of later updates are dropped, since they will be computed again."""
+        folder = Path(folder)
+        return cls(folder, config or read_config(folder), update, step, resumed=True)
+
+    def on(self, event: Event) -> None:
+        """Write down what happened; on return it is in the files, where other processes can read it."""
+        match event:
+            case Started():
+                note_device(self.folder, event.device)
+            case Compiled():
+                self._timing.append([encode_row({**self._now(), "compile_seconds": event.seconds})])
+            case Progress():
+                self._step, self._update = event.step, event.update
+                self._metrics.append([encode_row(row) for row in event.rows])
+                self._timing.append([encode_row({**self._now(), **_timing(event)})])
+            case Evaluated():
+                self._evals.append([encode_row({"step": event.step, "update": event.update, **event.metrics})])
+            case Finished():
+                self.sync()
+        for sink in self._sinks:
+            sink.on(event)
+
+    def sync(self) -> None:
+        """Make rows survive a power cut; call before a checkpoint is saved, which must never be ahead of them."""
+        for file in (self._metrics, self._evals):
+            file.sync()
+
+    def write_verdict(self, record: Row) -> None:
+        storage.write_json(self.folder / VERDICT, record)
+
+    def close(self) -> None:
+        for file in (self._metrics, self._evals, self._timing, *self._sinks):
+            file.close()
+        if self._lock is not None:
+            self._lock.close()
+
+    def _now(self) -> Row:
+        return {"step": self._step, "update": self._update}
+
+
+def _timing(event: Progress) -> Row:
+    return {
+        "seconds": event.seconds,
+        "steps_per_second": event.steps_per_second,
+        "rollout_share": event.rollout_share,
+    }
+
+
+def _make_sinks(folder: Path, config: Config, step: int, resumed: bool) -> list[Any]:
+    from courtside import sinks
+
+    found: list[Any] = [sinks.TensorBoardSink(folder, config, step, resumed)] if config.run.tensorboard else []
+    return [*found, sinks.WandbSink(folder, config)] if config.run.wandb else found
+
+
+def _lock(folder: Path) -> Any:
+    """Hold the folder as long as this process lives, so that two resumes cannot write over each other."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return None
+    try:
+        file = open(folder / ".lock", "a+")  # noqa: SIM115 (held until close())
+    except OSError as error:
+        raise storage.write_error(folder, error) from error
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # unlike flock, not inherited by forked env workers
+    except (BlockingIOError, PermissionError) as error:
+        file.close()
+        raise CheckpointError(
+            f"Run {folder} is being trained by another process; stop that one first, or wait for it."
+        ) from error
+    except OSError:  # a network disk without locks
+        pass
+    return file
+
+
+# --- rows ----------------------------------------------------------------------------------------------------------
+
+
+def encode_row(row: Row) -> str:
+    """One line of JSON. Floats are written so that they read back exactly; NaN and infinities are text."""
+    try:
+        return json.dumps(row, allow_nan=False, default=_item)
+    except ValueError:
+        return json.dumps(storage.json_ready({k: _item(v) for k, v in row.items()}))
+
+
+def _item(value: Any) -> Any:
+    """NumPy and JAX numbers as Python's."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def decode_row(line: str | bytes) -> Row:
+    return {k: float(v) if v in ("NaN", "Infinity", "-Infinity") else v for k, v in json.loads(line).items()}
+
+
+def read_rows(folder: str | Path, name: str = METRICS) -> list[Row]:
+    """All whole rows of a line file, in order; empty where there is no such file."""
+    path = Path(folder) / name
+    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+    try:
+        return [decode_row(line) for line in lines]
+    except (ValueError, AttributeError) as error:
+        raise CheckpointError(
+            f"{path} has a line that is not a JSON record; it was changed by hand or damaged."
+        ) from error
+
+
+def read_history(folder: str | Path) -> list[Row]:
+    """Metrics and evaluations in the order in which they happened: what the verdict is made from."""
+    rows = read_rows(folder, METRICS) + read_rows(folder, EVALS)
+    return sorted(rows, key=lambda row: row["update"])
+
+
+def truncate_rows(path: Path, update: int) -> None:
+    """Keep the whole lines of updates up to `update`; a kill may have left half a line at the end."""
+    if not path.exists():
+        return
+    lines = path.read_bytes().split(b"\n")[:-1]
+    kept = []
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            if json.loads(line).get("update", 0) <= update:
+                kept.append(line + b"\n")
+    storage.write_bytes(path, b"".join(kept))
+
+
+# --- config --------------------------------------------------------------------------------------------------------
+
+
+def config_record(config: Config) -> Row:
+    return {"format": FORMAT, "courtside": package_version("courtside"), **configs.to_json(config)}
+
+
+def write_config(folder: Path, config: Config) -> None:
+    storage.write_json(folder / CONFIG, config_record(config))
+
+
+def read_config(folder: str | Path) -> Config:
+    """The complete config of a run, or the reason why the folder is not one."""
+    path = Path(folder) / CONFIG
+    if not Path(folder).is_dir():
+        raise CheckpointError(f"There is no run folder at {folder}.")
+    if not path.exists():
+        raise CheckpointError(f"{folder} is not a run folder: it has no {CONFIG}.")
+    try:
+        record = json.loads(path.read_text())
+        newest = int(record.get("format", FORMAT))
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise CheckpointError(f"{path} cannot be read: {error}. It was changed by hand or damaged.") from error
+    if newest > FORMAT:
+        raise CheckpointError(
+            f"{path} has format {newest}, but this courtside reads formats up to {FORMAT}; "
+            f"it was written by courtside {record.get('courtside')}. Update courtside to use this run."
+        )
+    try:
+        config = configs.from_json(record)
+        config.validate()
+    except ConfigError as error:
+        raise CheckpointError(f"{path} cannot be used. {error}") from error
+    except (TypeError, ValueError, AttributeError, KeyError) as error:
+        raise CheckpointError(
+            f"{path} cannot be used: {error}. It was written by another version or changed."
+        ) from error
+    return config
+
+
+# --- the folder ----------------------------------------------------------------------------------------------------
+
+
+def make_run_folder(config: Config) -> Path:
+    name = re.sub(r"[^\w.-]+", "-", config.run.exp_name or config.preset).strip("-.") or "run"
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    folder = Path(config.run.runs_dir) / f"{name}-{stamp}-{secrets.token_hex(3)}"
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise ConfigError(
+            f"Could not create a run folder in {config.run.runs_dir}: {storage.explain(error)}. "
+            "Choose another place with --runs-dir."
+        ) from error
+    return folder
+
+
+def find_run(name: str | Path, runs_dir: str | Path = "runs") -> Path:
+    """The run folder that `name` means: a path, a name in `runs_dir`, the start of one, or `last` for the newest."""
+    runs = list_runs(runs_dir)
+    if str(name) in ("last", "latest"):
+        if not runs:
+            raise CheckpointError(f"There is no run in {runs_dir} yet; start one with `courtside train`.")
+        return runs[0]
+    for folder in (Path(name), Path(runs_dir) / name):
+        if folder.is_dir():
+            return _checked_run(folder)
+    matches = [run for run in runs if run.name.startswith(str(name))]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        shown = ", ".join(run.name for run in matches[:5]) + (", ..." if len(matches) > 5 else "")
+        raise CheckpointError(
+            f"{name} is the start of {len(matches)} runs: {shown}. Write more of the name, or `last`."
+        )
+    if not runs:
+        raise CheckpointError(f"There is no run folder at {name}, and no run in {runs_dir}.")
+    raise CheckpointError(configs.unknown_name(f"run in {runs_dir}", str(name), [run.name for run in runs[:50]]))
+
+
+def list_runs(runs_dir: str | Path = "runs") -> list[Path]:
+    """The run folders in `runs_dir`, newest first."""
+    return sorted((path.parent for path in Path(runs_dir).glob(f"*/{CONFIG}")), key=_age, reverse=True)
+
+
+def _age(folder: Path) -> tuple[str, float]:
+    """When a run was started: the time in its name, else that of its config."""
+    written = (folder / CONFIG).stat().st_mtime
+    stamps = _STAMP.findall(folder.name)
+    return (stamps[-1] if stamps else time.strftime("%Y%m%d-%H%M%S", time.localtime(written)), written)
+
+
+def _checked_run(folder: Path) -> Path:
+    if (folder / CONFIG).exists():
+        return folder
+    if inside := list_runs(folder):
+        raise CheckpointError(f"{folder} holds runs and is not one itself; name one of them, such as {inside[0]}.")
+    what = "is empty" if not any(folder.iterdir()) else f"has no {CONFIG}"
+    raise CheckpointError(f"{folder} is not a run folder: it {what}.")
+
+
+# --- the system ----------------------------------------------------------------------------------------------------
+
+
+def append_session(folder: Path, update: int) -> None:
+    """Note where this part of the run is computed; a resume adds a session of its own."""
+    sessions = _read_sessions(folder)
+    storage.write_json(folder / SYSTEM, {"sessions": [*sessions, describe_system(update)]})
+
+
+def note_device(folder: Path, device: str) -> None:
+    sessions = _read_sessions(folder)
+    sessions[-1]["device"] = device
+    storage.write_json(folder / SYSTEM, {"sessions": sessions})
+
+
+def _read_sessions(folder: Path) -> list[Row]:
+    """Sessions so far; a damaged file is no reason to refuse to train."""
+    try:
+        return list(json.loads((folder / SYSTEM).read_text())["sessions"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def describe_system(update: int) -> Row:
+    """Versions and machine; the device is known only once JAX has started."""
+    versions: dict[str, str | None] = {name: package_version(name) for name in _PACKAGES}
+    return {
+        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "from_update": update,
+        "python": platform.python_version(),
+        "versions": {name: version for name, version in versions.items() if version},
+        "platform": platform.platform(),
+        "cpu_count": os.cpu_count(),
+        "device": None,
+        "git_commit": git_commit(),
+    }
+
+
+def package_version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def git_commit(checkout: Path = Path(__file__).parents[2]) -> str | None:
+    """Commit of the checkout that this courtside runs from, `-dirty` if files were changed; None if installed."""
+    if not (checkout / ".git").exists():
+        return None
+    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None

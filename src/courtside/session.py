@@ -1,0 +1,202 @@
+"""A run with everything around it: run folder, checkpoints, verdict, terminal, signals. The command line and
+`courtside.train` both come through here; the training itself is `train.run`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, Protocol, runtime_checkable
+
+from courtside import checkpoint, compilation, preprocess, runlog
+from courtside.config import Config, override
+from courtside.engines import Engine, make_engine
+from courtside.errors import CheckpointError
+from courtside.events import Compiling, Evaluated, Event, Finished, Notice, Progress, Settled
+from courtside.health.verdict import Verdict, VerdictTracker, to_json
+from courtside.runlog import RunLog
+from courtside.train import run as run_training
+from courtside.types import TrainState
+
+
+@runtime_checkable
+class View(Protocol):
+    """Whoever shows the run to a person."""
+
+    def on(self, event: Event) -> None: ...
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run ended."""
+
+    run_dir: Path
+    verdict: Verdict | None
+    """None where the run has no thresholds, or was stopped before its end."""
+    finished: bool
+    stopped_by: str | None
+    """`SIGINT` or `SIGTERM` where a signal stopped it."""
+    step: int
+    update: int
+    seconds: float
+    checkpoint: Path | None
+    """The newest checkpoint; None where the run was stopped before its first update."""
+
+
+def train(config: Config, *, view: View | None = None) -> Result:
+    """A new run in a new folder."""
+    config.validate()
+    compilation.enable_cache()
+    engine = make_engine(config)
+    return _closing(engine, lambda: _drive(config, engine, None, RunLog.create(config), view))
+
+
+def resume(run: str | Path, *, view: View | None = None, total_timesteps: int | None = None) -> Result:
+    """Go on with a run from its newest whole checkpoint, or from its beginning where it has none yet."""
+    run_dir = runlog.find_run(run)
+    config = runlog.read_config(run_dir)
+    notes = []
+    if total_timesteps is not None and total_timesteps != config.run.total_timesteps:
+        notes.append(_explain_new_length(config, total_timesteps))
+        config = override(config, total_timesteps=total_timesteps)
+        config.validate()
+        runlog.write_config(run_dir, config)
+    config.validate()
+    compilation.enable_cache()
+    engine = make_engine(config)
+    return _closing(engine, lambda: _continue(config, engine, run_dir, view, notes))
+
+
+def _continue(config: Config, engine: Engine, run_dir: Path, view: View | None, notes: list[str]) -> Result:
+    state = None
+    if checkpoint.find_checkpoints(run_dir / checkpoint.FOLDER):
+        pipeline = _pipeline(config, engine)
+        state, _, skipped = checkpoint.load_latest(run_dir, engine.template(), pipeline)
+        path, _ = checkpoint.newest_whole(run_dir / checkpoint.FOLDER)
+        notes += [checkpoint.describe_skipped(path, skipped)] if skipped else []
+    done = 0 if state is None else int(state.update)
+    if done >= config.num_updates:
+        raise CheckpointError(
+            f"The run {run_dir.name} is finished: all {config.run.total_timesteps:,} steps are done. "
+            "Give a larger --total-timesteps to train on, or evaluate it with `courtside eval`."
+        )
+    if state is not None and state.env_state is None:
+        notes.append(
+            "Episodes of this env restart: its inner state cannot be saved. Everything else continues exactly."
+        )
+    log = RunLog.resume(run_dir, done, done * config.batch_size, config)
+    for note in filter(None, notes):
+        _tell(view, Notice(note))
+    return _drive(config, engine, state, log, view)
+
+
+def _explain_new_length(config: Config, total_timesteps: int) -> str:
+    return (
+        f"The planned length changes from {config.run.total_timesteps:,} to {total_timesteps:,} steps: schedules now end "
+        "there, so the rates jump to where they stand on the new plan."
+    )
+
+
+def _closing(engine: Engine, work: Any) -> Result:
+    """Free the envs whatever happens, also before the loop itself takes them over."""
+    try:
+        return work()
+    finally:
+        engine.close()
+
+
+def _drive(config: Config, engine: Engine, state: TrainState | None, log: RunLog, view: View | None) -> Result:
+    """Hand every event to its consumers until the run ends or a signal asks it to stop."""
+    tracker = VerdictTracker(config.thresholds)
+    tracker.add(runlog.read_history(log.folder))
+    saver = _Saver(log.folder, config, _pipeline(config, engine), engine.spec.num_agents)
+    events = run_training(config, engine=engine, state=state)
+    step = update = 0
+    begun, finished = time.perf_counter(), False
+    with _Signals() as signals, contextlib.closing(log):
+        for event in events:
+            _tell(view, event)
+            log.on(event)
+            match event:
+                case Progress():
+                    tracker.add(event.rows)
+                case Evaluated(is_best=True):
+                    saver.save_best(event)
+                case Settled():
+                    step, update = event.step, event.update
+                    saver.save_if_due(event, now=bool(signals.caught) or update == config.num_updates)
+                case Finished():
+                    finished = True
+            if signals.caught and isinstance(event, Settled | Compiling):
+                break
+        events.close()
+        verdict = tracker.verdict() if finished and config.thresholds else None
+        if verdict is not None:
+            log.write_verdict(to_json(verdict))
+    seconds = time.perf_counter() - begun
+    return Result(log.folder, verdict, finished, signals.caught, step, update, seconds, saver.newest)
+
+
+def _tell(view: View | None, event: Event) -> None:
+    if view is not None:
+        view.on(event)
+
+
+def _pipeline(config: Config, engine: Engine) -> dict[str, Any]:
+    return preprocess.describe_pipeline(config, engine.spec.observation, engine.spec.action)
+
+
+class _Saver:
+    """Writes checkpoints by the clock, and the best policy whenever there is a new one."""
+
+    def __init__(self, run_dir: Path, config: Config, pipeline: dict[str, Any], num_agents: int) -> None:
+        self.run_dir, self.run = run_dir, config.run
+        self.meta = {"pipeline": pipeline, "num_agents": num_agents}
+        self.last_save = time.monotonic()
+        found = checkpoint.find_checkpoints(run_dir / checkpoint.FOLDER)
+        self.newest: Path | None = found[0] if found else None
+
+    def save_if_due(self, event: Settled, now: bool) -> None:
+        if not now and time.monotonic() - self.last_save < self.run.checkpoint_seconds:
+            return
+        self.newest = checkpoint.checkpoint_path(self.run_dir, event.update)
+        self._save(self.newest, event.state, event)
+        checkpoint.prune(self.run_dir / checkpoint.FOLDER, self.run.keep_checkpoints)
+        self.last_save = time.monotonic()
+
+    def save_best(self, event: Evaluated) -> None:
+        """Only what acting needs: a run is never resumed from its best."""
+        self._save(checkpoint.best_path(self.run_dir), event.state.policy, event)
+
+    def _save(self, path: Path, state: Any, event: Settled | Evaluated) -> None:
+        checkpoint.save(path, state, self.meta | {"step": event.step, "update": event.update})
+
+
+class _Signals:
+    """The first Ctrl-C or SIGTERM asks the loop to stop after this chunk; a second one leaves at once."""
+
+    def __init__(self) -> None:
+        self.caught: str | None = None
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> _Signals:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            try:
+                self._before[number] = signal.signal(number, self._catch)
+            except ValueError:  # not in the main thread: whoever owns it handles signals
+                break
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _catch(self, number: int, frame: FrameType | None) -> None:
+        if self.caught is not None:
+            os._exit(128 + number)
+        self.caught = signal.Signals(number).name

@@ -1,0 +1,33 @@
+"""What holds for every test: CPU, checked shapes, no silent broadcasting, one compilation cache, nobody's own cache touched.
+
+All of it must stand before `courtside` is imported for the first time, so it runs as this file is read.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import jaxtyping
+
+# Workers of pytest-xdist and every subprocess of a test inherit the folder, so that each program is compiled once.
+if "COURTSIDE_TEST_CACHE" not in os.environ:
+    os.environ["COURTSIDE_TEST_CACHE"] = tempfile.mkdtemp(prefix="courtside-tests-")
+    atexit.register(shutil.rmtree, os.environ["COURTSIDE_TEST_CACHE"], ignore_errors=True)
+_CACHE = Path(os.environ["COURTSIDE_TEST_CACHE"])
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ["COURTSIDE_CACHE_DIR"] = str(_CACHE / "programs")
+os.environ["XDG_CACHE_HOME"] = str(_CACHE / "user")
+
+jaxtyping.install_import_hook("courtside", "beartype.beartype")
+
+import jax  # noqa: E402
+
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_compilation_cache_dir", os.environ["COURTSIDE_CACHE_DIR"])
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)

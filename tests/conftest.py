@@ -31,3 +31,8 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_compilation_cache_dir", os.environ["COURTSIDE_CACHE_DIR"])
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+
+from hypothesis import settings  # noqa: E402
+
+settings.register_profile("courtside", deadline=None, derandomize=True, max_examples=50)
+settings.load_profile("courtside")

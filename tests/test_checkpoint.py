@@ -17,14 +17,15 @@ import numpy as np
 import optax
 import pytest
 import safetensors.numpy
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
 from courtside import checkpoint, preprocess
 from courtside.checkpoint import load, save
 from courtside.config import Config, PPOConfig
 from courtside.errors import CheckpointError
 from courtside.spaces import Box, Discrete
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 PIPELINE = preprocess.describe_pipeline(Config(), Box(-1.0, 1.0, (4,)), Discrete(2))
 META = {"step": 512, "update": 1, "best": None, "pipeline": PIPELINE}
@@ -102,7 +103,10 @@ def test_leaves_are_placed_on_the_default_device(saved):
 
 
 def test_every_dtype_and_special_value(tmp_path):
-    numbers = {name: np.arange(-3, 3).astype(name) for name in ("int8", "int16", "int32", "uint8", "uint32", "float16", "float32")}
+    numbers = {
+        name: np.arange(-3, 3).astype(name)
+        for name in ("int8", "int16", "int32", "uint8", "uint32", "float16", "float32")
+    }
     state = {
         "jax": {name: jnp.asarray(x) for name, x in numbers.items()} | {"bf16": jnp.linspace(0, 1, 6, dtype=jnp.bfloat16).reshape(2, 3)},
         "numpy": numbers | {"float64": np.asarray([[0.1], [np.pi]]), "int64": np.asarray(2**60), "scalar": np.float64(0.1)},
@@ -236,7 +240,9 @@ def test_newer_format(saved, monkeypatch):
     monkeypatch.setattr(checkpoint, "FORMAT", 2)
     save(saved, make_state(), META)
     monkeypatch.undo()
-    with pytest.raises(CheckpointError, match=r"has format 2, but this courtside reads formats up to 1.*Update courtside"):
+    with pytest.raises(
+        CheckpointError, match=r"has format 2, but this courtside reads formats up to 1.*Update courtside"
+    ):
         load(saved, make_state())
 
 
@@ -253,7 +259,9 @@ def test_other_layer_sizes(saved):
 
 
 def test_other_number_of_envs(saved):
-    with pytest.raises(CheckpointError, match=r"env\.first is float32 \(3,\) in the checkpoint, float32 \(5,\) here.*--num-envs"):
+    with pytest.raises(
+        CheckpointError, match=r"env\.first is float32 \(3,\) in the checkpoint, float32 \(5,\) here.*--num-envs"
+    ):
         load(saved, make_state(num_envs=5))
 
 
@@ -261,7 +269,10 @@ def test_leaf_too_many_or_too_few(saved):
     template = make_state()
     template["extra"] = jnp.zeros(2)
     del template["update"]
-    with pytest.raises(CheckpointError, match=r"extra is absent in the checkpoint, float32 \(2,\) here; update is int32 \(\) in the checkpoint, absent here"):
+    with pytest.raises(
+        CheckpointError,
+        match=r"extra is absent in the checkpoint, float32 \(2,\) here; update is int32 \(\) in the checkpoint, absent here",
+    ):
         load(saved, template)
 
 
@@ -346,7 +357,7 @@ def test_none_at_all(tmp_path):
 def test_none_whole(run_dir):
     for path in checkpoint.find_checkpoints(run_dir / "checkpoints"):
         path.write_bytes(b"")
-    with pytest.raises(CheckpointError, match="No checkpoint in .* is whole"):
+    with pytest.raises(CheckpointError, match=r"No checkpoint in .* is whole"):
         checkpoint.load_latest(run_dir, make_state())
 
 
@@ -395,3 +406,13 @@ def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "checkpoints").write_text("a file")
     with pytest.raises(CheckpointError, match="Could not write"):
         save(checkpoint.checkpoint_path(tmp_path, 1), {}, {})
+
+
+def test_a_part_of_the_state_can_be_read_alone(saved):
+    template = {"params": make_state(seed=9)["params"]}
+    with pytest.raises(CheckpointError, match="absent here"):
+        load(saved, template)
+    state, _ = load(saved, template, part=True)
+    assert_bit_equal(state["params"], make_state()["params"])
+    with pytest.raises(CheckpointError, match=r"novel is absent in the checkpoint"):
+        load(saved, {"novel": jnp.zeros(1)}, part=True)

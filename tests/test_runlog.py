@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from courtside import config as configs
 from courtside import runlog
 from courtside.config import Config, NetConfig, RunConfig, Threshold
@@ -62,7 +63,9 @@ def test_folder_name_and_parts(config, tmp_path):
     assert {"config.json", "system.json", "metrics.jsonl", "checkpoints", "best"} <= set(os.listdir(log.folder))
 
 
-@pytest.mark.parametrize(("exp_name", "start"), [("", "cartpole-"), ("a/b c", "a-b-c-"), ("../..", "run-"), ("très", "très-")])
+@pytest.mark.parametrize(
+    ("exp_name", "start"), [("", "cartpole-"), ("a/b c", "a-b-c-"), ("../..", "run-"), ("très", "très-")]
+)
 def test_folder_names_are_safe(config, exp_name, start):
     log = RunLog.create(configs.override(config, exp_name=exp_name))
     log.close()
@@ -83,7 +86,16 @@ def test_config_is_complete_and_reloadable(config):
 
 def test_each_event_goes_where_it_belongs(config):
     log = RunLog.create(config)
-    feed(log, Started(config, {}, "cpu: test"), Compiled(6.5), progress(1, 2), evaluated(2), Notice("hm"), progress(3), Finished(1536, 3, 2.0))
+    feed(
+        log,
+        Started(config, {}, "cpu: test"),
+        Compiled(6.5),
+        progress(1, 2),
+        evaluated(2),
+        Notice("hm"),
+        progress(3),
+        Finished(1536, 3, 2.0),
+    )
     log.close()
     assert read_rows(log.folder) == [row(1), row(2), row(3)]
     assert read_rows(log.folder, runlog.EVALS) == [{"step": 1024, "update": 2, "eval/episodic_return": 2 / 7}]
@@ -91,6 +103,16 @@ def test_each_event_goes_where_it_belongs(config):
     assert timing[0] == {"step": 0, "update": 0, "compile_seconds": 6.5}
     assert timing[1] == {"step": 1024, "update": 2, "seconds": 0.5, "steps_per_second": 1e5, "rollout_share": 0.4}
     assert len(timing) == 3
+
+
+def test_updates_without_an_episode_have_no_return_in_the_file(config):
+    log = RunLog.create(config)
+    rows = [{**row(1), "charts/episodic_return": 0.0, "charts/episodic_length": math.nan, "charts/episodes": 0.0}]
+    log.on(Progress(512, 1, rows, 0.5, 1e5, None))
+    log.close()
+    (written,) = read_rows(log.folder)
+    assert (written["charts/episodic_return"], written["charts/episodic_length"]) == (None, None)
+    assert written["losses/value_loss"] == row(1)["losses/value_loss"]
 
 
 def test_rows_can_be_read_as_soon_as_the_event_is_handled(config):
@@ -148,8 +170,17 @@ def test_floats_round_trip_exactly():
 
 
 def test_special_numbers_are_valid_json():
-    line = runlog.encode_row({"a": math.nan, "b": np.float32("-inf"), "c": math.inf, "d": None, "e": np.int32(3), "f": True})
-    assert json.loads(line, parse_constant=pytest.fail) == {"a": "NaN", "b": "-Infinity", "c": "Infinity", "d": None, "e": 3, "f": True}
+    line = runlog.encode_row(
+        {"a": math.nan, "b": np.float32("-inf"), "c": math.inf, "d": None, "e": np.int32(3), "f": True}
+    )
+    assert json.loads(line, parse_constant=pytest.fail) == {
+        "a": "NaN",
+        "b": "-Infinity",
+        "c": "Infinity",
+        "d": None,
+        "e": 3,
+        "f": True,
+    }
     back = runlog.decode_row(line)
     assert math.isnan(back["a"])
     assert (back["b"], back["c"], back["d"]) == (-math.inf, math.inf, None)
@@ -285,7 +316,9 @@ def test_resume_on_a_read_only_disk(config):
     log = RunLog.create(config)
     log.close()
     try:
-        done = subprocess.run(["unshare", "-rm", sys.executable, "-c", READ_ONLY, log.folder], capture_output=True, text=True)
+        done = subprocess.run(
+            ["unshare", "-rm", sys.executable, "-c", READ_ONLY, log.folder], capture_output=True, text=True
+        )
     except FileNotFoundError:
         pytest.skip("no unshare here")
     if done.returncode or "no mount" in done.stdout:
@@ -320,7 +353,7 @@ def test_folder_without_config(tmp_path):
     [
         (lambda r: {**r, "format": 2, "courtside": "9.9"}, r"has format 2, .* up to 1; it was written by courtside 9\.9\. Update"),
         (lambda r: {**r, "ppo": {**r["ppo"], "novel": 1}}, "'novel', which this version of courtside does not know"),
-        (lambda r: {**r, "thresholds": [{"metric": "m", "kind": "odd"}]}, "cannot be used: .*kind"),
+        (lambda r: {**r, "thresholds": [{"metric": "m", "op": ">", "value": 1.0, "kind": "odd"}]}, "cannot be used: .*kind"),
         (lambda r: {**r, "env": {**r["env"], "num_envs": 0}}, "--num-envs is 0"),
         (lambda r: {**r, "env": {**r["env"], "num_envs": "many"}}, "cannot be used"),
         (lambda r: [r], "cannot be read"),
@@ -350,7 +383,11 @@ def test_half_written_config(config):
 
 @pytest.fixture
 def runs(tmp_path) -> Path:
-    for name in ("cartpole-20250102-000000-aaaaaa", "cartpole-20250101-000000-bbbbbb", "pendulum-20240101-000000-cccccc"):
+    for name in (
+        "cartpole-20250102-000000-aaaaaa",
+        "cartpole-20250101-000000-bbbbbb",
+        "pendulum-20240101-000000-cccccc",
+    ):
         folder = tmp_path / "runs" / name
         folder.mkdir(parents=True)
         (folder / "config.json").write_text("{}")

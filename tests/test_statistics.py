@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+
 from courtside.statistics import bootstrap_interval, interquartile_mean, summarize
 
 

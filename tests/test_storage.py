@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from courtside import storage
 from courtside.errors import CheckpointError
 
@@ -89,7 +90,7 @@ def test_full_disk(tmp_path):
 
 def test_folder_that_is_a_file(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(CheckpointError, match="a file of that name is in the way|is a file, not a folder"):
+    with pytest.raises(CheckpointError, match=r"a file of that name is in the way|is a file, not a folder"):
         storage.make_folder(tmp_path / "file")
     with pytest.raises(CheckpointError, match="a part of the path is a file"):
         storage.write_bytes(tmp_path / "file" / "a.bin", b"x")
@@ -123,14 +124,14 @@ def test_leftovers_of_a_killed_process_go(tmp_path):
 
 def test_lines_are_there_at_once_and_kept_on_reopen(tmp_path):
     path = tmp_path / "a.jsonl"
-    file = storage.LineFile(path)
-    file.append(["one", "two"])
+    file = storage.AppendFile(path)
+    file.append_lines(["one", "two"])
     assert path.read_text() == "one\ntwo\n"
     file.sync()
     file.close()
-    file = storage.LineFile(path)
-    file.append(["three"])
-    file.append([])
+    file = storage.AppendFile(path)
+    file.append_lines(["three"])
+    file.append_lines([])
     file.close()
     assert path.read_text() == "one\ntwo\nthree\n"
 
@@ -140,11 +141,11 @@ import resource, sys
 from pathlib import Path
 from courtside import storage
 from courtside.errors import CheckpointError
-file = storage.LineFile(Path(sys.argv[1]))
-file.append(["x" * 600])
+file = storage.AppendFile(Path(sys.argv[1]))
+file.append_lines(["x" * 600])
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
-    file.append(["y" * 600])
+    file.append_lines(["y" * 600])
 except CheckpointError as error:
     print(error)
 """
@@ -159,7 +160,7 @@ def test_a_line_cut_short_is_taken_back(tmp_path):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 def test_appending_to_a_full_disk(tmp_path):
     (tmp_path / "a.jsonl").symlink_to("/dev/full")
-    file = storage.LineFile(tmp_path / "a.jsonl")
-    with pytest.raises(CheckpointError, match="the disk is full. Free some space"):
-        file.append(["one"])
+    file = storage.AppendFile(tmp_path / "a.jsonl")
+    with pytest.raises(CheckpointError, match=r"the disk is full\. Free some space"):
+        file.append_lines(["one"])
     file.close()

@@ -48,9 +48,7 @@ def time_updates(command: list[str], threads: int, clock: harness.UpdateClock) -
     first_update_s = None
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as errors:
         start = time.perf_counter()
-        process = subprocess.Popen(
-            command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=errors, text=True
-        )
+        process = subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=errors, text=True)
         try:
             for line in process.stdout:
                 if not line.startswith("SPS:"):

@@ -8,7 +8,6 @@ a single flipped bit anywhere is found. Nothing is pickled. See docs/run-folder.
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import json
 import re
 import zlib
@@ -21,12 +20,11 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
-from courtside import preprocess, storage
+from courtside import __version__, preprocess, runlog, storage
 from courtside.errors import CheckpointError
 
 FORMAT = 1
-FOLDER = "checkpoints"
-BEST = "best/best.safetensors"
+FOLDER = runlog.CHECKPOINTS
 _KEY = "courtside"
 _NAME = re.compile(r"update-(\d+)\.safetensors")
 _NATIVE = {"bool", "float16", "float32", "float64"} | {
@@ -40,7 +38,7 @@ def checkpoint_path(run_dir: str | Path, update: int) -> Path:
 
 
 def best_path(run_dir: str | Path) -> Path:
-    return Path(run_dir) / BEST
+    return Path(run_dir) / runlog.BEST / "best.safetensors"
 
 
 def save(path: str | Path, state: Any, meta: dict[str, Any]) -> None:
@@ -51,7 +49,7 @@ def save(path: str | Path, state: Any, meta: dict[str, Any]) -> None:
     tensors = {name: _storable(name, np.asarray(array)) for name, array in fetched.items()}
     record = {
         "format": FORMAT,
-        "courtside": _version(),
+        "courtside": __version__,
         "pipeline_hash": preprocess.pipeline_hash(meta.get("pipeline") or {}),
         "meta": meta,
         "leaves": {name: _describe_saved(leaf, tensors[name]) for name, leaf in leaves.items()},
@@ -326,10 +324,3 @@ def _offer(path: Path) -> str:
                 continue
             return f" The newest whole checkpoint beside it is {other}."
     return ""
-
-
-def _version() -> str:
-    try:
-        return importlib.metadata.version("courtside")
-    except importlib.metadata.PackageNotFoundError:
-        return "unknown"

@@ -55,7 +55,8 @@ def evaluate_run(
     greedy = loaded.config.run.eval_deterministic if deterministic is None else deterministic
     seed = evaluation_seed(loaded.config.run.seed, 0) if seed is None else seed
     played = _play(loaded, episodes, greedy, seed)
-    summary, lengths = summarize(np.asarray(played.returns)), np.asarray(played.lengths)
+    returns, lengths = np.asarray(played.returns, np.float64), np.asarray(played.lengths)
+    summary = summarize(returns)
     return EvalResult(
         mean=summary.mean,
         std=summary.std,
@@ -67,7 +68,7 @@ def evaluate_run(
         deterministic=greedy,
         checkpoint=str(loaded.checkpoint),
         step=loaded.step,
-        returns=np.asarray(played.returns, np.float64).tolist(),
+        returns=returns.tolist(),
     )
 
 

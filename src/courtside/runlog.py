@@ -14,17 +14,18 @@ import os
 import platform
 import re
 import secrets
+import shutil
 import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
+from courtside import __version__, storage
 from courtside import config as configs
-from courtside import storage
 from courtside.config import Config
-from courtside.errors import CheckpointError, ConfigError
+from courtside.errors import CheckpointError, ConfigError, CourtsideError
 from courtside.events import Compiled, Evaluated, Event, Finished, Progress, Started
-from courtside.storage import LineFile
+from courtside.storage import AppendFile
 
 FORMAT = 1
 CONFIG, SYSTEM, VERDICT = "config.json", "system.json", "verdict.json"
@@ -32,7 +33,7 @@ METRICS, EVALS, TIMING = "metrics.jsonl", "evals.jsonl", "timing.jsonl"
 CHECKPOINTS, BEST = "checkpoints", "best"
 Row = dict[str, Any]
 _STAMP = re.compile(r"\d{8}-\d{6}")
-_PACKAGES = ("courtside", "jax", "jaxlib", "equinox", "optax", "numpy", "safetensors", "gymnasium")
+_PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "safetensors", "gymnasium")
 
 
 class RunLog:
@@ -51,15 +52,19 @@ class RunLog:
             for name in (METRICS, EVALS, TIMING):
                 truncate_rows(folder / name, update)
         append_session(folder, update)
-        self._metrics, self._evals, self._timing = (LineFile(folder / name) for name in (METRICS, EVALS, TIMING))
+        self._metrics, self._evals, self._timing = (AppendFile(folder / name) for name in (METRICS, EVALS, TIMING))
         self._sinks = _make_sinks(folder, config, step, resumed)
 
     @classmethod
     def create(cls, config: Config) -> RunLog:
         """A new folder `<name>-<time>-<short id>` inside `config.run.runs_dir`, with the complete config in it."""
         folder = make_run_folder(config)
-        write_config(folder, config)
-        return cls(folder, config, 0, 0, resumed=False)
+        try:
+            write_config(folder, config)
+            return cls(folder, config, 0, 0, resumed=False)
+        except CourtsideError:
+            shutil.rmtree(folder, ignore_errors=True)  # nothing was trained: leave no empty run behind
+            raise
 
     @classmethod
     def resume(cls, folder: str | Path, update: int, step: int, config: Config | None = None) -> RunLog:
@@ -73,13 +78,13 @@ class RunLog:
             case Started():
                 note_device(self.folder, event.device)
             case Compiled():
-                self._timing.append([encode_row({**self._now(), "compile_seconds": event.seconds})])
+                self._timing.append_lines([encode_row({**self._now(), "compile_seconds": event.seconds})])
             case Progress():
                 self._step, self._update = event.step, event.update
-                self._metrics.append([encode_row(row) for row in event.rows])
-                self._timing.append([encode_row({**self._now(), **_timing(event)})])
+                self._metrics.append_lines([encode_row(blank_episodes(row)) for row in event.rows])
+                self._timing.append_lines([encode_row({**self._now(), **_timing(event)})])
             case Evaluated():
-                self._evals.append([encode_row({"step": event.step, "update": event.update, **event.metrics})])
+                self._evals.append_lines([encode_row({"step": event.step, "update": event.update, **event.metrics})])
             case Finished():
                 self.sync()
         for sink in self._sinks:
@@ -143,6 +148,13 @@ def _lock(folder: Path) -> Any:
 # --- rows ----------------------------------------------------------------------------------------------------------
 
 
+def blank_episodes(row: Row) -> Row:
+    """Null for the return and length of an update in which no episode ended: the program has to put some number there."""
+    if row.get("charts/episodes", 1):
+        return row
+    return {name: None if name.startswith("charts/episodic_") else value for name, value in row.items()}
+
+
 def encode_row(row: Row) -> str:
     """One line of JSON. Floats are written so that they read back exactly; NaN and infinities are text."""
     try:
@@ -195,7 +207,7 @@ def truncate_rows(path: Path, update: int) -> None:
 
 
 def config_record(config: Config) -> Row:
-    return {"format": FORMAT, "courtside": package_version("courtside"), **configs.to_json(config)}
+    return {"format": FORMAT, "courtside": __version__, **configs.to_json(config)}
 
 
 def write_config(folder: Path, config: Config) -> None:
@@ -317,7 +329,7 @@ def _read_sessions(folder: Path) -> list[Row]:
 
 def describe_system(update: int) -> Row:
     """Versions and machine; the device is known only once JAX has started."""
-    versions: dict[str, str | None] = {name: package_version(name) for name in _PACKAGES}
+    versions = {"courtside": __version__} | {name: package_version(name) for name in _PACKAGES}
     return {
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "from_update": update,

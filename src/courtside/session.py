@@ -64,8 +64,6 @@ def resume(run: str | Path, *, view: View | None = None, total_timesteps: int | 
     if total_timesteps is not None and total_timesteps != config.run.total_timesteps:
         notes.append(_explain_new_length(config, total_timesteps))
         config = override(config, total_timesteps=total_timesteps)
-        config.validate()
-        runlog.write_config(run_dir, config)
     config.validate()
     compilation.enable_cache()
     engine = make_engine(config)
@@ -75,9 +73,8 @@ def resume(run: str | Path, *, view: View | None = None, total_timesteps: int | 
 def _continue(config: Config, engine: Engine, run_dir: Path, view: View | None, notes: list[str]) -> Result:
     state = None
     if checkpoint.find_checkpoints(run_dir / checkpoint.FOLDER):
-        pipeline = _pipeline(config, engine)
-        state, _, skipped = checkpoint.load_latest(run_dir, engine.template(), pipeline)
-        path, _ = checkpoint.newest_whole(run_dir / checkpoint.FOLDER)
+        path, skipped = checkpoint.newest_whole(run_dir / checkpoint.FOLDER)
+        state, _ = checkpoint.load(path, engine.template(), _pipeline(config, engine))
         notes += [checkpoint.describe_skipped(path, skipped)] if skipped else []
     done = 0 if state is None else int(state.update)
     if done >= config.num_updates:
@@ -90,7 +87,8 @@ def _continue(config: Config, engine: Engine, run_dir: Path, view: View | None, 
             "Episodes of this env restart: its inner state cannot be saved. Everything else continues exactly."
         )
     log = RunLog.resume(run_dir, done, done * config.batch_size, config)
-    for note in filter(None, notes):
+    runlog.write_config(run_dir, config)
+    for note in notes:
         _tell(view, Notice(note))
     return _drive(config, engine, state, log, view)
 
@@ -129,10 +127,12 @@ def _drive(config: Config, engine: Engine, state: TrainState | None, log: RunLog
                     saver.save_best(event)
                 case Settled():
                     step, update = event.step, event.update
-                    saver.save_if_due(event, now=bool(signals.caught) or update == config.num_updates)
+                    if saver.is_due() or signals.caught or update == config.num_updates:
+                        log.sync()
+                        saver.save(event)
                 case Finished():
                     finished = True
-            if signals.caught and isinstance(event, Settled | Compiling):
+            if signals.caught and _may_stop(event, config):
                 break
         events.close()
         verdict = tracker.verdict() if finished and config.thresholds else None
@@ -140,6 +140,11 @@ def _drive(config: Config, engine: Engine, state: TrainState | None, log: RunLog
             log.write_verdict(to_json(verdict))
     seconds = time.perf_counter() - begun
     return Result(log.folder, verdict, finished, signals.caught, step, update, seconds, saver.newest)
+
+
+def _may_stop(event: Event, config: Config) -> bool:
+    """Whether nothing is lost by leaving now; after the last update the run may as well finish."""
+    return isinstance(event, Compiling) or (isinstance(event, Settled) and event.update < config.num_updates)
 
 
 def _tell(view: View | None, event: Event) -> None:
@@ -161,9 +166,10 @@ class _Saver:
         found = checkpoint.find_checkpoints(run_dir / checkpoint.FOLDER)
         self.newest: Path | None = found[0] if found else None
 
-    def save_if_due(self, event: Settled, now: bool) -> None:
-        if not now and time.monotonic() - self.last_save < self.run.checkpoint_seconds:
-            return
+    def is_due(self) -> bool:
+        return time.monotonic() - self.last_save >= self.run.checkpoint_seconds
+
+    def save(self, event: Settled) -> None:
         self.newest = checkpoint.checkpoint_path(self.run_dir, event.update)
         self._save(self.newest, event.state, event)
         checkpoint.prune(self.run_dir / checkpoint.FOLDER, self.run.keep_checkpoints)

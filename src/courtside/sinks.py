@@ -7,6 +7,7 @@ several updates. `metrics.jsonl` has every update.
 from __future__ import annotations
 
 import math
+import struct
 import time
 from pathlib import Path
 from typing import Any
@@ -66,51 +67,46 @@ def hyperparameter_table(config: Config) -> str:
 class TensorBoardSink:
     """Event files in the run folder, for `tensorboard --logdir runs`.
 
-    Written with tensorboardX's plain event writer, not its SummaryWriter: that one hands events to a thread, which dies
-    silently on a full disk and then blocks the run for good.
+    tensorboardX gives the records and their checksums; the file is ours. Its own writers hand events to a thread, which
+    dies silently on a full disk and then blocks the run for good, or sync the disk at every flush.
     """
 
     def __init__(self, folder: Path, config: Config, step: int = 0, resumed: bool = False) -> None:
-        from tensorboardX.event_file_writer import EventsWriter
         from tensorboardX.proto.event_pb2 import SessionLog  # pyright: ignore[reportAttributeAccessIssue] (made at run time)
         from tensorboardX.summary import text
 
-        self._folder = folder
-        part = len(list(folder.glob("events.out.tfevents.*")))
-        try:
-            # The part number keeps a resume within the same second from writing over the file before it.
-            self._writer = EventsWriter(str(folder / "events"), f".{part}")
-            if resumed:  # what an interrupted run plotted past its checkpoint is dropped by TensorBoard
-                self._write(step + 1, session_log=SessionLog(status=SessionLog.START))
-            else:
-                self._write(0, summary=text("hyperparameters", hyperparameter_table(config)))
-            self._writer.flush()
-        except OSError as error:
-            raise storage.write_error(folder, error) from error
+        parts = len(list(folder.glob("events.out.tfevents.*")))
+        # TensorBoard reads the files in order of name; the part number tells two of the same second apart.
+        name = f"events.out.tfevents.{int(time.time()):010d}.courtside.{parts:04d}"
+        self._file = storage.AppendFile(folder / name)
+        records = [_record(0, file_version="brain.Event:2")]
+        if resumed:  # TensorBoard then drops what was plotted past the checkpoint
+            records.append(_record(step + 1, session_log=SessionLog(status=SessionLog.START)))
+        else:
+            records.append(_record(0, summary=text("hyperparameters", hyperparameter_table(config))))
+        self._file.append(b"".join(records))
 
     def on(self, event: Event) -> None:
         from tensorboardX.proto.summary_pb2 import Summary  # pyright: ignore[reportAttributeAccessIssue] (made at run time)
 
-        plotted = points(event)
-        try:
-            for step, scalars in plotted:
-                values = [Summary.Value(tag=tag, simple_value=value) for tag, value in scalars.items()]
-                self._write(step, summary=Summary(value=values))
-            if plotted:
-                self._writer.flush()
-        except OSError as error:
-            raise storage.write_error(self._folder, error) from error
-
-    def _write(self, step: int, **content: Any) -> None:
-        from tensorboardX.proto.event_pb2 import Event as TensorBoardEvent  # pyright: ignore[reportAttributeAccessIssue] (made at run time)
-
-        self._writer.write_event(TensorBoardEvent(wall_time=time.time(), step=step, **content))
+        records = []
+        for step, scalars in points(event):
+            values = [Summary.Value(tag=tag, simple_value=value) for tag, value in scalars.items()]
+            records.append(_record(step, summary=Summary(value=values)))
+        self._file.append(b"".join(records))
 
     def close(self) -> None:
-        try:
-            self._writer.close()
-        except OSError as error:
-            raise storage.write_error(self._folder, error) from error
+        self._file.close()
+
+
+def _record(step: int, **content: Any) -> bytes:
+    """One event as TensorBoard's files hold it: length, checksum of the length, event, checksum of the event."""
+    from tensorboardX.proto.event_pb2 import Event as TensorBoardEvent  # pyright: ignore[reportAttributeAccessIssue] (made at run time)
+    from tensorboardX.record_writer import masked_crc32c
+
+    body = TensorBoardEvent(wall_time=time.time(), step=step, **content).SerializeToString()
+    length = struct.pack("<Q", len(body))
+    return length + struct.pack("<I", masked_crc32c(length)) + body + struct.pack("<I", masked_crc32c(body))
 
 
 class WandbSink:

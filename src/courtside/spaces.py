@@ -181,7 +181,7 @@ def describe(space: Space) -> str:
             return "one each of " + ", ".join(map(str, nvec))
         case Box():
             shape = " x ".join(map(str, space.shape)) or "1"
-            return f"{shape} numbers ({space.dtype_name})"
+            return f"{shape} {'number' if shape == '1' else 'numbers'} ({space.dtype_name})"
         case Dict(parts):
             return "{" + ", ".join(f"{name}: {describe(part)}" for name, part in parts) + "}"
         case Tuple(parts):

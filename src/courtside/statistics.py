@@ -38,7 +38,7 @@ class Summary:
         return asdict(self)
 
 
-def summarize(values: Iterable[float], resamples: int = 2_000, seed: int = 0) -> Summary:
+def summarize(values: Iterable[float | int], resamples: int = 2_000, seed: int = 0) -> Summary:
     """Describe at least one score; a score that is not a number makes every figure one."""
     scores = np.asarray(list(values), np.float64)
     if scores.ndim != 1 or scores.size == 0:

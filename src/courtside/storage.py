@@ -1,6 +1,6 @@
 """Writing files so that a crash, a kill or a full disk never leaves half of one behind.
 
-Whole files are written beside their place and renamed into it; line files grow by whole lines or not at all. What the
+Whole files are written beside their place and renamed into it; others grow by whole pieces or not at all. What the
 system refuses comes out as a `CheckpointError` of one sentence.
 """
 
@@ -112,8 +112,8 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-class LineFile:
-    """A file that grows by whole lines; readers see each batch as soon as `append` returns."""
+class AppendFile:
+    """A file that grows by whole pieces; readers see each piece as soon as the call returns."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -122,13 +122,16 @@ class LineFile:
         except OSError as error:
             raise write_error(path, error) from error
 
-    def append(self, lines: list[str]) -> None:
-        """Write all lines, or none: what a full disk cut off is taken back."""
-        data = memoryview("".join(line + "\n" for line in lines).encode())
-        start = self._file.tell()
+    def append_lines(self, lines: list[str]) -> None:
+        self.append("".join(line + "\n" for line in lines).encode())
+
+    def append(self, data: bytes) -> None:
+        """Write all of it or nothing: what a full disk cut off is taken back."""
+        rest = memoryview(data)
+        start = os.fstat(self._file.fileno()).st_size
         try:
-            while data:
-                data = data[self._file.write(data) :]
+            while rest:
+                rest = rest[self._file.write(rest) :]
         except OSError as error:
             with contextlib.suppress(OSError):
                 self._file.truncate(start)

@@ -106,13 +106,17 @@ class OwnDiceInStep(Walk):
 class PythonIf(Walk):
     def step(self, state, action, key):
         state, timestep = super().step(state, action, key)
-        return (state if state[0] > 0 else state), timestep
+        return (state if state[0] > 0 else state + 0), timestep
 
 
 class SeesTheCompiler(Walk):
     def step(self, state, action, key):
-        bonus = 5.0 if isinstance(state, jax.core.Tracer) else 0.0
         state, timestep = super().step(state, action, key)
+        try:
+            float(state[0])
+            bonus = 0.0
+        except jax.errors.ConcretizationTypeError:
+            bonus = 5.0
         return state, eqx.tree_at(lambda t: t.reward, timestep, timestep.reward + bonus)
 
 

@@ -9,14 +9,19 @@ import time
 from fractions import Fraction
 
 import pytest
-from courtside.config import Threshold
-from courtside.health import verdict as verdicts
-from courtside.health.verdict import VerdictTracker
 from hypothesis import given
 from hypothesis import strategies as st
 
+from courtside.config import Threshold
+from courtside.health import verdict as verdicts
+from courtside.health.verdict import VerdictTracker
+
 RETURN = "charts/episodic_return"
 OPS = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
+
+
+def bound(metric, op, value, window, source=""):
+    return Threshold(metric, op, float(value), window, source)
 
 
 def judge(rows, *thresholds):
@@ -34,7 +39,7 @@ def rows_of(values, batch=10, metric="m", episodes=None):
 
 def test_hand_numbers():
     # windows of 20 steps = 2 updates: means -, 1, 3, 5, 2, 4.5
-    verdict = judge(rows_of([0, 2, 4, 6, -2, 11]), Threshold("m", ">=", 3.0, 20))
+    verdict = judge(rows_of([0, 2, 4, 6, -2, 11]), bound("m", ">=", 3.0, 20))
     result = verdict.results[0]
     assert verdict.passed
     assert result.value == 4.5
@@ -46,34 +51,34 @@ def test_hand_numbers():
 
 def test_episodes_are_weighted_by_how_many_ended():
     rows = rows_of([100.0, None, 400.0, 7.0], metric=RETURN, episodes=[3, 0, 1, 0])
-    assert judge(rows, Threshold(RETURN, ">", 0, 40)).results[0].value == (3 * 100 + 400) / 4
+    assert judge(rows, bound(RETURN, ">", 0, 40)).results[0].value == (3 * 100 + 400) / 4
 
 
 def test_other_metrics_ignore_the_number_of_episodes():
     rows = rows_of([1.0, 3.0], metric="losses/entropy", episodes=[9, 0])
-    assert judge(rows, Threshold("losses/entropy", ">", 0, 20)).results[0].value == 2
+    assert judge(rows, bound("losses/entropy", ">", 0, 20)).results[0].value == 2
 
 
 def test_window_is_rounded_up_to_whole_updates():
     # 15 steps need two updates of 10
-    assert judge(rows_of([8, 2, 4]), Threshold("m", ">", 0, 15)).results[0].value == 3
-    assert judge(rows_of([8, 2, 4]), Threshold("m", ">", 0, 10)).results[0].value == 4
+    assert judge(rows_of([8, 2, 4]), bound("m", ">", 0, 15)).results[0].value == 3
+    assert judge(rows_of([8, 2, 4]), bound("m", ">", 0, 10)).results[0].value == 4
 
 
 def test_since_and_first_pass_wait_for_a_whole_window():
-    verdict = judge(rows_of([9, 9, 9, 9]), Threshold("m", ">=", 9, 30))
+    verdict = judge(rows_of([9, 9, 9, 9]), bound("m", ">=", 9, 30))
     assert verdict.results[0].since_step == 30
     assert verdict.steps_to_pass == 30
 
 
 def test_all_thresholds_must_hold_together_for_the_pass():
     rows = [{"step": 10 * i, "update": i, "a": a, "b": b} for i, (a, b) in enumerate([(9, 0), (0, 9), (9, 9)], 1)]
-    verdict = judge(rows, Threshold("a", ">", 5, 10), Threshold("b", ">", 5, 10))
+    verdict = judge(rows, bound("a", ">", 5, 10), bound("b", ">", 5, 10))
     assert (verdict.passed, verdict.steps_to_pass) == (True, 30)
 
 
 def test_a_pass_that_was_lost_is_a_fail_that_says_so():
-    verdict = judge(rows_of([9, 9, 0]), Threshold("m", ">", 5, 10))
+    verdict = judge(rows_of([9, 9, 0]), bound("m", ">", 5, 10))
     assert (verdict.passed, verdict.steps_to_pass) == (False, 10)
     assert "lost it" in verdicts.sentence(verdict)
 
@@ -90,7 +95,7 @@ def test_a_pass_that_was_lost_is_a_fail_that_says_so():
     ],
 )
 def test_each_way_to_fail_says_why(rows, words):
-    verdict = judge(rows, Threshold("m", ">=", 475, 30))
+    verdict = judge(rows, bound("m", ">=", 475, 30))
     assert not verdict.passed
     assert words in verdict.results[0].reason
     assert words in verdicts.sentence(verdict)
@@ -98,12 +103,12 @@ def test_each_way_to_fail_says_why(rows, words):
 
 def test_a_spike_leaves_no_trace_once_it_has_left_the_window():
     # with running float sums, 1e30 would swallow every later value
-    result = judge(rows_of([1e30, 0.1, 0.1, 0.1]), Threshold("m", "<", 1, 20)).results[0]
+    result = judge(rows_of([1e30, 0.1, 0.1, 0.1]), bound("m", "<", 1, 20)).results[0]
     assert result.value == 0.1
 
 
 def test_nan_is_forgotten_once_it_has_left_the_window():
-    assert judge(rows_of([math.nan, 7, 7]), Threshold("m", ">", 5, 20)).passed
+    assert judge(rows_of([math.nan, 7, 7]), bound("m", ">", 5, 20)).passed
 
 
 def test_no_thresholds_is_no_pass():
@@ -114,8 +119,10 @@ def test_no_thresholds_is_no_pass():
 
 
 def test_sentence_of_a_pass():
-    rows = [{"step": 512 * i, "update": i, RETURN: 500.0 if i > 300 else 20.0, "charts/episodes": 2} for i in range(1, 977)]
-    text = verdicts.sentence(judge(rows, Threshold(RETURN, ">=", 475, 100_000)))
+    rows = [
+        {"step": 512 * i, "update": i, RETURN: 500.0 if i > 300 else 20.0, "charts/episodes": 2} for i in range(1, 977)
+    ]
+    text = verdicts.sentence(judge(rows, bound(RETURN, ">=", 475, 100_000)))
     first, last = text.splitlines()
     # 196 updates make a window; 186 of them at 500 lift the mean to 475.5
     assert first == (
@@ -126,7 +133,7 @@ def test_sentence_of_a_pass():
 
 
 def test_json_is_plain_data():
-    verdict = judge(rows_of([9, 9]), Threshold("m", ">", 5, 10, "by hand"))
+    verdict = judge(rows_of([9, 9]), bound("m", ">", 5, 10, "by hand"))
     record = json.loads(json.dumps(verdicts.to_json(verdict)))
     assert record["passed"] is True
     assert record["results"][0]["source"] == "by hand"
@@ -136,10 +143,10 @@ def test_json_is_plain_data():
 def test_work_per_row_does_not_grow_with_the_window():
     def seconds(window):
         start = time.process_time()
-        judge(rows_of([float(i % 97) for i in range(6000)], batch=1), Threshold("m", ">", 5, window))
+        judge(rows_of([float(i % 97) for i in range(2000)], batch=1), bound("m", ">", 5, window))
         return time.process_time() - start
 
-    small, large = min(seconds(50) for _ in range(3)), min(seconds(5000) for _ in range(3))
+    small, large = min(seconds(20) for _ in range(2)), min(seconds(1500) for _ in range(2))
     assert large < 5 * small
 
 
@@ -153,7 +160,7 @@ def test_agrees_with_the_slow_reference(stream, window, op, target, metric):
     for update, (batch, value, episodes) in enumerate(stream, 1):
         step += batch
         rows.append({"step": step, "update": update, metric: value, "charts/episodes": episodes})
-    threshold = Threshold(metric, op, target, window)
+    threshold = bound(metric, op, target, window)
     verdict = judge(rows, threshold)
     value, worst, since, first = slow_verdict(rows, threshold)
     result = verdict.results[0]
@@ -167,10 +174,10 @@ def test_agrees_with_the_slow_reference(stream, window, op, target, metric):
 @given(streams, st.integers(0, 25))
 def test_rows_may_come_in_any_pieces(stream, cut):
     rows = [{"step": 5 * i, "update": i, "m": v} for i, (_, v, _) in enumerate(stream, 1)]
-    tracker = VerdictTracker([Threshold("m", ">", 0, 15)])
+    tracker = VerdictTracker([bound("m", ">", 0, 15)])
     tracker.add(rows[:cut])
     tracker.add(rows[cut:])
-    assert str(tracker.verdict()) == str(judge(rows, Threshold("m", ">", 0, 15)))
+    assert str(tracker.verdict()) == str(judge(rows, bound("m", ">", 0, 15)))
 
 
 def same(a, b):

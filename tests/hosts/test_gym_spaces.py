@@ -73,7 +73,7 @@ def test_an_unsupported_observation_says_which_part_and_what_is_supported(kind):
 
 
 def test_an_unsupported_action_says_what_is_supported():
-    with pytest.raises(EnvContractError, match="kind Dict.*Box, Discrete, MultiDiscrete, MultiBinary"):
+    with pytest.raises(EnvContractError, match=r"kind Dict.*Box, Discrete, MultiDiscrete, MultiBinary"):
         convert_action(gym.Dict({"a": gym.Discrete(2)}))
 
 
@@ -84,7 +84,7 @@ def test_a_nested_observation_is_written_part_by_part():
         "m": np.array([[1, 0], [0, 1]], np.int8),
     }
     a, m = [0, 1, 2, 3, 4, 5], [1, 0, 0, 1]
-    z = [0, 1, 0] + [0, 1] + [1, 0, 0] + [0, 0, 0, 1] + [0, 1]
+    z = [*[0, 1, 0], *[0, 1], *[1, 0, 0], *[0, 0, 0, 1], *[0, 1]]
     assert written(NESTED, obs).tolist() == [*a, *m, *z]
 
 

@@ -69,7 +69,7 @@ def verdict_table(verdict: Verdict) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
     table.add_column("threshold")
     table.add_column("result")
-    for name in ("mean", "worst stretch", "since step", "since update"):
+    for name in ("over steps", "mean", "worst stretch", "since step", "since update"):
         table.add_column(name, justify="right")
     for result in verdict.results:
         table.add_row(*verdict_row(result))
@@ -77,24 +77,24 @@ def verdict_table(verdict: Verdict) -> Table:
 
 
 def verdict_row(result: ThresholdResult) -> tuple[str | Text, ...]:
-    goal = f"{result.metric} {result.op} {result.target:g} over {count(result.window_steps)} steps"
+    goal = f"{result.metric} {result.op} {result.target:g}"
     mark = Text("pass", style="bold green") if result.passed else Text("fail", style="bold red")
     since = ["-" if number is None else count(number) for number in (result.since_step, result.since_update)]
-    return goal, mark, figure(result.value), figure(result.worst), *since
+    return goal, mark, count(result.window_steps), figure(result.value), figure(result.worst), *since
 
 
 def next_commands(result: Result, config: Config | None) -> list[str]:
-    """Command lines to copy, each with what it does."""
+    """What one may want to do next, and the command line to copy for it."""
     run = shlex.quote(str(result.run_dir))
-    commands = {f"courtside eval {run}": "play episodes with the best policy"}
+    commands = {}
+    if not result.finished:
+        commands["go on"] = f"courtside resume {run}"
+    if result.checkpoint is not None:
+        commands["evaluate"] = f"courtside eval {run}"
     if result.finished:
         more = 2 * (config.run.total_timesteps if config else result.step)
-        commands[f"courtside resume {run} --total-timesteps {more}"] = "train on"
-    else:
-        go_on = {f"courtside resume {run}": "go on from here"}
-        commands = {**go_on, **commands} if result.checkpoint else go_on
+        commands["train on"] = f"courtside resume {run} --total-timesteps {more}"
     if config is not None and config.run.tensorboard:
-        hint = "" if find_spec("tensorboard") else " (first: pip install tensorboard)"
-        commands[f"tensorboard --logdir {shlex.quote(str(result.run_dir.parent))}"] = f"see the curves{hint}"
-    width = max(map(len, commands))
-    return [f"{command:<{width}}  # {about}" for command, about in commands.items()]
+        hint = "" if find_spec("tensorboard") else "   (first: pip install tensorboard)"
+        commands["see curves"] = f"tensorboard --logdir {shlex.quote(str(result.run_dir.parent))}{hint}"
+    return [f"{about + ':':<11} {command}" for about, command in commands.items()]

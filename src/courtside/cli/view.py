@@ -50,6 +50,8 @@ class LiveView:
         return self
 
     def __exit__(self, *error: Any) -> None:
+        # "loading ..." is untrue once it is over; figures stay on the screen.
+        self.live.transient = not self.board.has_progress
         self.live.stop()
 
     def on(self, event: Event) -> None:

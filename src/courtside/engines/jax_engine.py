@@ -34,26 +34,28 @@ class JaxEngine:
         self.setup = ppo.make_setup(config, env.spec.observation, env.spec.action, env.spec.num_agents)
         self.hyper = ppo.make_hyper(config)
         self._notices = [note] if note else []
-        self._init = jax.jit(functools.partial(init_run, env, self.setup))
+        self._init: Callable[..., Any] = jax.jit(functools.partial(init_run, env, self.setup))
+        self._template: TrainState = jax.eval_shape(self._init, np.uint32(0))
         self._chunk: Callable[..., Any] = jax.jit(functools.partial(run_updates, env, self.setup), donate_argnums=1)
         self._play = jax.jit(functools.partial(play_episodes, env, self.setup), static_argnums=(3, 4))
 
     def compile(self) -> None:
-        """The training program and the evaluation side by side."""
-        state, config = self.template(), self.config.run
+        """The training program, the start and the evaluation side by side."""
+        state, run = self._template, self.config.run
         count, key = jax.ShapeDtypeStruct((), jnp.int32), jax.eval_shape(jax.random.key, 0)
         with ThreadPoolExecutor() as pool:
             chunk = pool.submit(lambda: self._chunk.lower(self.hyper, state, count).compile())
+            init = pool.submit(lambda: self._init.lower(np.uint32(0)).compile())
             if self.config.eval_updates:
-                play = (state.policy, state.policy_state, key, config.eval_episodes, config.eval_deterministic)
+                play = (state.policy, state.policy_state, key, run.eval_episodes, run.eval_deterministic)
                 pool.submit(lambda: self._play.lower(*play).compile()).result()
-            self._chunk = chunk.result()
+            self._chunk, self._init = chunk.result(), init.result()
 
     def init(self) -> TrainState:
         return self._init(np.uint32(self.config.run.seed))
 
     def template(self) -> TrainState:
-        return jax.eval_shape(self._init, np.uint32(0))
+        return self._template
 
     def run_chunk(self, state: TrainState, num_updates: int) -> tuple[TrainState, Rows]:
         return self._run(self.hyper, state, num_updates)
@@ -79,7 +81,7 @@ class JaxEngine:
         return self._play(policy, (), jax.random.key(seed), episodes, deterministic)
 
     def memory_mb(self) -> dict[str, float]:
-        state = self.template()
+        state = self._template
         envs = memory.tree_mb((state.env_state, state.obs)) * (1 + self.setup.num_steps)
         return {"envs": envs, **memory.learner_mb(self.setup, state)}
 

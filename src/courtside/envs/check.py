@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, PRNGKeyArray
 
 from courtside.envs import check_spaces
 from courtside.envs.base import Env, EnvSpec
-from courtside.envs.check_spaces import Fault
+from courtside.envs.findings import Check, CheckResult, Fault, one_line, run_in_order
 from courtside.envs.wrappers import start_episode, step_episode
 from courtside.spaces import Box, Discrete, MultiDiscrete
 from courtside.types import EpisodeEnd, EpisodeState, Obs, TimeStep
@@ -29,21 +29,6 @@ MAX_EPISODE_STEPS = 10_000
 """Random steps after which a world without a time limit counts as one that never ends."""
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 """Compiled and uncompiled programs round differently; more than this is another result."""
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """One check: passed where there are no faults and it was not skipped."""
-
-    name: str
-    about: str
-    faults: tuple[Fault, ...] = ()
-    notes: tuple[str, ...] = ()
-    skipped: bool = False
-
-    @property
-    def passed(self) -> bool:
-        return not self.faults and not self.skipped
 
 
 class Recorded(eqx.Module):
@@ -103,27 +88,7 @@ def check_env(env: Any, *, key: int = 0, steps: int = 500) -> list[Fault]:
 
 def run_checks(env: Any, *, key: int = 0, steps: int = 500) -> list[CheckResult]:
     """All checks in order, those after a failed foundation marked as skipped."""
-    trial, results, blocked = Trial(env, key, steps), [], False
-    for name, about, check, is_foundation in CHECKS:
-        result = CheckResult(name, about, skipped=True) if blocked else _run(trial, name, about, check)
-        results.append(result)
-        blocked = blocked or (is_foundation and bool(result.faults))
-    return results
-
-
-def _run(trial: Trial, name: str, about: str, check: Callable[[Trial], Iterator[Fault | str]]) -> CheckResult:
-    """Faults and notes of one check; an exception is a fault too, as any of the user's code may raise."""
-    try:
-        found = list(check(trial))
-    except Exception as error:
-        found = [Fault(f"it raised {_one_line(error)}", "no error", "Mend that first; see docs/environments.md.")]
-    faults = tuple(f for f in found if isinstance(f, Fault))
-    return CheckResult(name, about, faults, tuple(n for n in found if isinstance(n, str)))
-
-
-def _one_line(error: Exception, limit: int = 200) -> str:
-    text = " ".join(f"{type(error).__name__}: {error}".split())
-    return text if len(text) <= limit else text[:limit] + " ..."
+    return run_in_order(CHECKS, Trial(env, key, steps))
 
 
 def sample_action(spec: EnvSpec, key: PRNGKeyArray) -> Array:
@@ -201,7 +166,7 @@ def _check_jit(trial: Trial) -> Iterator[Fault | str]:
         reset = jax.jit(env.reset)(trial.keys[0])
         step = jax.jit(env.step)(trial.first[0], trial.action, trial.keys[1])
     except Exception as error:
-        yield Fault(f"it cannot be compiled ({_one_line(error)})", "reset and step under jax.jit", remedy)
+        yield Fault(f"it cannot be compiled ({one_line(error)})", "reset and step under jax.jit", remedy)
         return
     if not _close(reset, trial.first):
         yield Fault("the compiled reset gives another result", "the same with and without jax.jit", remedy)
@@ -227,7 +192,9 @@ def _check_vmap(trial: Trial) -> Iterator[Fault | str]:
     try:
         together = jax.jit(jax.vmap(env.step))(jax.jit(jax.vmap(env.reset))(keys)[0], actions, keys)
     except Exception as error:
-        yield Fault(f"it cannot be batched ({_one_line(error)})", "reset and step under jax.vmap", "Use jnp and lax only.")
+        yield Fault(
+            f"it cannot be batched ({one_line(error)})", "reset and step under jax.vmap", "Use jnp and lax only."
+        )
         return
     if not all(_close(jax.tree.map(lambda x, i=i: x[i], together), one) for i, one in enumerate(one_by_one)):
         yield Fault("envs stepped together differ from envs stepped one by one", "the same", "Use jnp and lax only.")
@@ -239,9 +206,11 @@ def _check_pure(trial: Trial) -> Iterator[Fault | str]:
     before = dict(getattr(env, "__dict__", {}))
     programs = [_program(env, trial) for _ in range(2)]
     after = getattr(env, "__dict__", {})
-    changed = [n for n, v in after.items() if (n in before and v is not before[n]) or _holds_tracer(v)]
+    changed = [n for n, v in after.items() if (v is not before[n] if n in before else _holds_arrays(v))]
     if changed:
-        yield Fault(f"reset or step changes the world's own attribute {changed[0]!r}", "a world that never changes", remedy)
+        yield Fault(
+            f"reset or step changes the world's own attribute {changed[0]!r}", "a world that never changes", remedy
+        )
     elif programs[0] != programs[1]:
         yield Fault("tracing it twice gives two different programs", "one program", remedy)
 
@@ -255,8 +224,9 @@ def _program(env: Env, trial: Trial) -> str:
     return re.sub(r"0x[0-9a-f]+", "", text)
 
 
-def _holds_tracer(value: Any) -> bool:
-    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value))
+def _holds_arrays(value: Any) -> bool:
+    """An array that was stored while tracing is a tracer, dead once the trace is over."""
+    return any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value))
 
 
 # --- over many random steps, auto-reset as in training ---------------------------------------------------------------
@@ -323,10 +293,12 @@ def _check_auto_reset(trial: Trial) -> Iterator[Fault | str]:
             "Return make_timestep(obs, ...) with what the step led to; courtside resets the world itself.",
         )  # fmt: skip
         return
-    ended = record.end.ended
+    ended = np.asarray(record.end.ended)
     expected = _where(ended, (record.fresh[0].inner, record.fresh[1]), (record.raw_state, record.raw.obs))
     if not _close((record.next_state.inner, record.wrapped.obs), expected):
-        yield Fault("after an end the state or obs is not a fresh one", "the first of a new episode", "Report this to us.")
+        yield Fault(
+            "after an end the state or obs is not a fresh one", "the first of a new episode", "Report this to us."
+        )
     if not _close(record.wrapped.final_obs, record.raw.obs):
         yield Fault("final_obs is not what the step led to", "the true last observation", "Report this to us.")
     if not ended.any():
@@ -362,9 +334,7 @@ def _ever_ends(same: _Same, key: PRNGKeyArray, steps: int) -> Bool[Array, ""]:
 
 def _without_keys(tree: Any) -> Any:
     """Random keys as plain numbers, so that NumPy can hold them."""
-    return jax.tree.map(
-        lambda x: jax.random.key_data(x) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else x, tree
-    )
+    return jax.tree.map(lambda x: jax.random.key_data(x) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else x, tree)
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -395,19 +365,18 @@ def _where(condition: np.ndarray, if_true: Any, if_false: Any) -> Any:
     return jax.tree.map(choose, if_true, if_false)
 
 
-CHECKS: tuple[tuple[str, str, Callable[[Trial], Iterator[Fault | str]], bool], ...] = (
-    ("spec", "spaces, number of agents and time limit make sense", _check_spec, True),
-    ("reset", "shapes and dtypes of what reset returns", _check_reset, True),
-    ("step", "shapes and dtypes of what step returns", _check_step, True),
-    ("determinism", "same key, same result", _check_determinism, True),
-    ("jit", "compiled and uncompiled agree", _check_jit, True),
-    ("stable", "state and obs keep their structure from step to step", _check_stable, True),
-    ("vmap", "many envs together do what each does alone", _check_vmap, True),
-    ("pure", "no side effects in Python", _check_pure, True),
-    ("space", "every observation lies in its space", _check_space, False),
-    ("finite", "no NaN or infinity", _check_finite, False),
-    ("flags", "terminated and truncated are kept apart", _check_flags, False),
-    ("auto-reset", "final_obs is the true one, obs the fresh one", _check_auto_reset, False),
-    ("ends", "episodes end", _check_ends, False),
+CHECKS = (
+    Check("spec", "spaces, number of agents and time limit make sense", _check_spec),
+    Check("reset", "shapes and dtypes of what reset returns", _check_reset),
+    Check("step", "shapes and dtypes of what step returns", _check_step),
+    Check("determinism", "same key, same result", _check_determinism),
+    Check("jit", "compiled and uncompiled agree", _check_jit),
+    Check("stable", "state and obs keep their structure from step to step", _check_stable),
+    Check("vmap", "many envs together do what each does alone", _check_vmap),
+    Check("pure", "no side effects in Python", _check_pure),
+    Check("space", "every observation lies in its space", _check_space, is_foundation=False),
+    Check("finite", "no NaN or infinity", _check_finite, is_foundation=False),
+    Check("flags", "terminated and truncated are kept apart", _check_flags, is_foundation=False),
+    Check("auto-reset", "final_obs is the true one, obs the fresh one", _check_auto_reset, is_foundation=False),
+    Check("ends", "episodes end", _check_ends, is_foundation=False),
 )
-"""Name, meaning, check, and whether the later ones need it."""

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
 from courtside.envs.base import EnvSpec
+from courtside.envs.findings import Fault
 from courtside.spaces import Box, Dict, Discrete, MultiDiscrete, Space, Tuple
 from courtside.types import TimeStep
-
-
-@dataclass(frozen=True)
-class Fault:
-    """One broken rule."""
-
-    found: str
-    expected: str
-    remedy: str
-
-    def __str__(self) -> str:
-        found = self.found[:1].upper() + self.found[1:]
-        return f"{found}; expected {self.expected}. {self.remedy}"
 
 
 def spec_faults(spec: EnvSpec) -> Iterator[Fault]:
@@ -94,7 +81,9 @@ def obs_faults(what: str, spec: EnvSpec, obs: Any) -> Iterator[Fault]:
     for path, space, leaf in found:
         yield from _array_faults(f"{what}{path}", leaf, (spec.num_agents, *space.shape), space.dtype)
     if len(jax.tree.leaves(obs)) > len(found):
-        yield Fault(f"{what} has parts that the observation space does not name", "the parts of the space", "Drop them.")
+        yield Fault(
+            f"{what} has parts that the observation space does not name", "the parts of the space", "Drop them."
+        )
 
 
 def _array_faults(what: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> Iterator[Fault]:

@@ -249,9 +249,7 @@ class TwoAgents:
     values or actions that land at the wrong agent show.
     """
 
-    spec: EnvSpec = EnvSpec(
-        name="probe-two-agents", observation=Box(-1.0, 1.0, (2,)), action=Discrete(2), num_agents=2
-    )
+    spec: EnvSpec = EnvSpec(name="probe-two-agents", observation=Box(-1.0, 1.0, (2,)), action=Discrete(2), num_agents=2)
 
     def reset(self, key: PRNGKeyArray) -> tuple[Float[Array, "2 2"], Float[Array, "2 2"]]:
         obs = jnp.stack([_signs(key, (2,)), jnp.array([-1, 1], jnp.float32)], axis=-1)
@@ -281,9 +279,7 @@ class TimeLimit:
     for an end finds `value_if_ended`; whoever bootstraps from the first observation of the next episode falls short too.
     """
 
-    spec: EnvSpec = EnvSpec(
-        name="probe-time-limit", observation=Box(-1.0, 1.0, (1,)), action=Discrete(2), time_limit=4
-    )
+    spec: EnvSpec = EnvSpec(name="probe-time-limit", observation=Box(-1.0, 1.0, (1,)), action=Discrete(2), time_limit=4)
 
     def reset(self, key: PRNGKeyArray) -> tuple[Float[Array, "1 1"], Float[Array, "1 1"]]:
         obs = -jnp.ones((1, 1), jnp.float32)

@@ -190,7 +190,7 @@ class _Track:
 
 def _value_and_weight(row: Row, metric: str) -> tuple[float | None, int]:
     """The row's value and how much it counts; None where the row says nothing about the metric."""
-    value = row.get(metric)
+    value = None if row.get(metric) is None else float(row[metric])
     if value is None or not metric.startswith("charts/episodic_"):
         return value, 1
     episodes = row.get("charts/episodes")
@@ -200,7 +200,6 @@ def _value_and_weight(row: Row, metric: str) -> tuple[float | None, int]:
 
 def _exact(value: float) -> int | None:
     """The float as a whole number of 2⁻¹⁰⁷⁴; None for infinity and not-a-number."""
-    value = float(value)
     if not math.isfinite(value):
         return None
     numerator, denominator = value.as_integer_ratio()
@@ -237,7 +236,9 @@ def _summary(verdict: Verdict) -> str:
     if verdict.steps_to_pass is None:
         return f"Not passed in {total}."
     reached = f"{verdict.steps_to_pass:,} steps ({verdict.updates_to_pass:,} updates)"
-    return f"Passed after {reached} of {total}." if verdict.passed else f"Passed after {reached}, but lost it by {total}."
+    return (
+        f"Passed after {reached} of {total}." if verdict.passed else f"Passed after {reached}, but lost it by {total}."
+    )
 
 
 def _number(value: float) -> str:

@@ -41,7 +41,7 @@ def full_id(source: EnvSource | str) -> str:
 
 def build_env(env_id: str) -> Any:
     """One Gymnasium env, with the wrappers it was registered with except Gymnasium's own checker: ours runs instead."""
-    gymnasium = _import_gymnasium()
+    gymnasium = import_gymnasium()
     prefix, _, name = env_id.partition(":")
     try:
         env = _make_registered(gymnasium, name) if prefix == "gym" else registry.load_object(env_id)()
@@ -73,7 +73,8 @@ def describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
 
 
-def _import_gymnasium() -> Any:
+def import_gymnasium() -> Any:
+    """Gymnasium itself, or how to get it."""
     try:
         import gymnasium
     except ModuleNotFoundError as error:

@@ -32,6 +32,8 @@ from courtside.hosts.measure import Measured
 from courtside.hosts.memory import own_share_mb
 from courtside.hosts.worker import Orders
 
+START_SECONDS = 60.0
+"""How long a worker may take to start Python and load what it needs; a busy machine takes a while."""
 CLOSE_SECONDS = 2.0
 """How long workers may take to close their envs before they are ended."""
 QUIET = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
@@ -55,7 +57,7 @@ class Worker:
         ours.settimeout(LOOK_SECONDS)
         self.orders, self.timeout, self.link = orders, timeout, ours
         self.busy_since: np.ndarray | None = None
-        self.sent = time.monotonic()
+        self.sent, self.is_up = time.monotonic(), False
         try:
             self.process = _start(orders, theirs)
         finally:
@@ -69,7 +71,7 @@ class Worker:
     def receive(self) -> dict[str, Any]:
         """The answer to the last order: empty, or a record. Raises what the worker raised, or `WorkerDown`."""
         while (code := self._read(1)) == protocol.ALIVE:
-            self.sent = time.monotonic()
+            self.sent, self.is_up = time.monotonic(), True
         if code == protocol.DONE:
             return {}
         record = json.loads(self._read(int.from_bytes(self._read(4), "little")))
@@ -104,8 +106,9 @@ class Worker:
     def _check_alive(self) -> None:
         """A worker hangs when one and the same call has lasted too long; many slow envs in a row are no hang."""
         last = self.sent if self.busy_since is None else max(self.sent, self.busy_since.max())
-        if time.monotonic() - last > self.timeout:
-            raise WorkerDown(f"no answer for {self.timeout:g} s (--worker-timeout)")
+        limit = self.timeout if self.is_up else max(START_SECONDS, self.timeout)
+        if time.monotonic() - last > limit:
+            raise WorkerDown(f"no answer for {limit:g} s (--worker-timeout)")
 
     def _exit_status(self) -> str:
         try:
@@ -125,7 +128,10 @@ def _start(orders: Orders, theirs: socket.socket) -> subprocess.Popen:
     command = [sys.executable, "-c", protocol.STARTER, orders.to_json(sys.path)]
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=files, env={**QUIET, **os.environ})
+        # What an env prints goes to stderr, so that the trainer's own output stays readable for scripts.
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=2, pass_fds=files, env={**QUIET, **os.environ}
+        )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
@@ -169,6 +175,11 @@ class ProcessCrew:
         except WorkerDown as down:
             self.close()
             raise EnvContractError(f"{env_id}, while it was built: {down}. Mend the env first.") from None
+        except OSError as error:
+            self.close()
+            raise EnvContractError(
+                f"{num_workers} worker processes could not be started ({error}); ask for fewer with --num-workers."
+            ) from error
         except BaseException:
             self.close()
             raise

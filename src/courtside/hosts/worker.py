@@ -24,7 +24,7 @@ from courtside import spaces
 from courtside.errors import ConfigError, CourtsideError
 from courtside.hosts.arrays import make_arrays, num_bytes
 from courtside.hosts.env_slice import EnvSlice
-from courtside.hosts.gym_make import EnvFacts, build_env, describe_env
+from courtside.hosts.gym_make import EnvFacts, build_env, describe_env, import_gymnasium
 from courtside.hosts.gym_spaces import action_layout
 from courtside.hosts.measure import measure_env
 
@@ -62,6 +62,8 @@ def main(options: dict[str, Any]) -> None:
     link = socket.socket(fileno=orders.socket)
     threading.Thread(target=_end_with_trainer, args=(orders.socket,), daemon=True).start()
     try:
+        import_gymnasium()  # slow the first time; only what follows counts against the time-out
+        link.sendall(ALIVE)
         if orders.measure:
             found = measure_env(orders.env_id, orders.measure == "speed", lambda: link.sendall(ALIVE))
             send(link, {"measured": found})

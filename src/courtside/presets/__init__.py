@@ -13,8 +13,8 @@ PRESETS: dict[str, tuple[str, Config]] = {
         Config(
             preset="cartpole",
             run=RunConfig(total_timesteps=500_000),
-            env=EnvConfig(env_id="cartpole"),
-            ppo=PPOConfig(),
+            env=EnvConfig(env_id="cartpole", num_envs=8),
+            ppo=PPOConfig(learning_rate="1e-3"),
             thresholds=(
                 Threshold(
                     "charts/episodic_return", ">=", 475.0, 100_000, "Gymnasium's reward threshold of CartPole-v1"

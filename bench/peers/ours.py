@@ -1,0 +1,89 @@
+"""Full training steps/s of courtside itself, in the form of the peer scripts beside it.
+
+    python bench/peers/ours.py --world jax --num-envs 4 --num-steps 128
+    python bench/peers/ours.py --world gym --num-envs 4 --num-steps 128
+
+Runs the engine that `courtside train` drives, the same compiled program included; `--cache DIR` measures a start with a
+warm compilation cache (run it twice), without it every start is cold.
+"""
+
+import time
+
+import harness
+
+
+def make_config(args, env_id):
+    """The settings that all peers are given."""
+    from courtside.config import Config, override
+
+    return override(
+        Config(),
+        env_id=env_id,
+        num_envs=args.num_envs,
+        num_steps=args.num_steps,
+        learning_rate=harness.LEARNING_RATE,
+        anneal_lr=False,
+        gamma=harness.GAMMA,
+        gae_lambda=harness.GAE_LAMBDA,
+        num_minibatches=harness.NUM_MINIBATCHES,
+        update_epochs=args.epochs,
+        clip_coef=harness.CLIP,
+        ent_coef=harness.ENTROPY_COEF,
+        vf_coef=harness.VALUE_COEF,
+        max_grad_norm=harness.MAX_GRAD_NORM,
+        hidden_sizes=harness.HIDDEN_SIZES,
+        seed=args.seed,
+        eval_every=0,
+        total_timesteps=2**40,
+    )
+
+
+def measure(args, engine, steps_per_update):
+    """Windows of whole chunks, as `train.run` paces them."""
+    state = engine.init()
+    state, _ = engine.run_chunk(state, 1)
+    first_update_s = harness.process_age()
+    start = time.perf_counter()
+    state, _ = engine.run_chunk(state, 2)
+    length = max(1, min(1024, int(0.5 * 2 / (time.perf_counter() - start))))
+    clock = harness.UpdateClock(length * steps_per_update, args.seconds, args.repeats)
+    while not clock.done:
+        state, _ = engine.run_chunk(state, length)
+        clock.tick(time.perf_counter())
+    return clock.rates, first_update_s
+
+
+def main() -> None:
+    parser = harness.make_parser(__doc__)
+    parser.add_argument("--world", choices=("jax", "gym"), default="jax")
+    parser.add_argument("--epochs", type=int, default=harness.NUM_EPOCHS)
+    parser.add_argument("--cache", default="", help="folder of the compilation cache; empty for none")
+    args = parser.parse_args()
+    import jax
+
+    from courtside.engines import make_engine
+
+    jax.config.update("jax_enable_compilation_cache", bool(args.cache))
+    if args.cache:
+        jax.config.update("jax_compilation_cache_dir", args.cache)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+        jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+    engine = make_engine(make_config(args, "cartpole" if args.world == "jax" else "gym:CartPole-v1"))
+    start = time.perf_counter()
+    engine.compile()
+    compile_s = time.perf_counter() - start
+    rates, first_update_s = measure(args, engine, args.num_envs * args.num_steps)
+    engine.close()
+    harness.report(
+        args,
+        system=f"courtside ({args.world})",
+        version=harness.package_versions("courtside").get("courtside", "source"),
+        rates=rates,
+        compile_s=compile_s,
+        first_update_s=first_update_s,
+        versions=harness.package_versions("jax", "equinox", "optax", "gymnasium", "numpy"),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+import io
+import math
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from courtside.cli.closing import exit_status, next_commands, print_closing
+from courtside.config import override
+from courtside.health.verdict import VerdictTracker
+from courtside.presets import find_preset
+from courtside.session import Result
+
+CONFIG = find_preset("cartpole")
+RUN = Path("runs") / "my run"
+
+
+def verdict(mean_return: float):
+    tracker = VerdictTracker(CONFIG.thresholds)
+    tracker.add({"step": 50_000 * u, "update": u, "charts/episodes": 4, "charts/episodic_return": mean_return} for u in range(1, 6))  # fmt: skip
+    return tracker.verdict()
+
+
+def finished(mean_return: float) -> Result:
+    return Result(RUN, verdict(mean_return), True, None, 250_000, 5, 75.0, RUN / "checkpoints" / "x")
+
+
+def stopped(**changes) -> Result:
+    fields = {"verdict": None, "finished": False, "stopped_by": "SIGINT", "step": 512, "update": 1, "seconds": 2.0}
+    return Result(run_dir=RUN, **{**fields, "checkpoint": RUN / "checkpoints" / "x", **changes})
+
+
+def page(result: Result, is_terminal: bool = False) -> str:
+    out = io.StringIO()
+    terminal = Console(file=out, width=120, force_terminal=is_terminal, color_system=None)
+    print_closing(terminal, result, CONFIG)
+    return out.getvalue()
+
+
+def test_pass_in_a_pipe():
+    lines = page(finished(480.0)).splitlines()
+    assert "Done: 250,000 steps, 5 updates in 1:15." in lines
+    assert f"Run folder: {RUN}" in lines
+    assert any(line.startswith("PASS: charts/episodic_return held at or above 475") for line in lines)
+    assert "Passed after 100,000 steps (2 updates) of 250,000 steps (5 updates)." in lines
+
+
+@pytest.mark.parametrize(("mean", "words"), [(480.0, ["pass", "100,000", "480.0", "480.0", "100,000", "2"]), (12.0, ["fail", "100,000", "12.00", "12.00", "-", "-"])])  # fmt: skip
+def test_verdict_is_a_table_on_a_terminal(mean, words):
+    lines = page(finished(mean), is_terminal=True).splitlines()
+    row = next(line for line in lines if "charts/episodic_return >= 475" in line)
+    assert row.split()[3:] == words
+    assert any(f"Verdict: {words[0]}" in line for line in lines)
+
+
+def test_stop_says_what_was_saved_and_the_exact_command():
+    lines = page(stopped()).splitlines()
+    assert "Stopped by Ctrl-C at step 512, update 1; everything up to there is saved." in lines
+    assert "  go on:      courtside resume 'runs/my run'" in lines
+
+
+def test_stop_before_the_first_update_offers_nothing_to_evaluate():
+    text = page(stopped(checkpoint=None, step=0, update=0))
+    assert "before the first update" in text
+    assert "courtside resume" in text
+    assert "courtside eval" not in text
+
+
+def test_commands_are_never_broken_over_lines():
+    out = io.StringIO()
+    print_closing(Console(file=out, width=30), finished(480.0), CONFIG)
+    assert "  train on:   courtside resume 'runs/my run' --total-timesteps 1000000" in out.getvalue().splitlines()
+
+
+def test_tensorboard_is_only_named_where_it_was_written():
+    assert any("tensorboard" in line for line in next_commands(finished(1.0), CONFIG))
+    assert not any("tensorboard" in line for line in next_commands(finished(1.0), override(CONFIG, tensorboard=False)))
+
+
+def test_exit_status():
+    strict = override(CONFIG, require_pass=True)
+    assert [exit_status(finished(mean), strict) for mean in (480.0, 470.0, math.nan)] == [0, 1, 1]
+    assert exit_status(finished(470.0), CONFIG) == 0
+    assert [exit_status(stopped(stopped_by=name), strict) for name in ("SIGINT", "SIGTERM")] == [130, 143]

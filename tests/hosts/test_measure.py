@@ -1,0 +1,38 @@
+"""What is measured before a run: speed, gain from threads, memory; and how a faulty env shows there."""
+
+import pytest
+
+from courtside.config import EnvConfig
+from courtside.errors import ConfigError, EnvContractError
+from courtside.hosts.gymnasium_host import estimate_memory_mb, make_host, measure
+from courtside.hosts.measure import measure_env
+
+MODES = ["serial", "threads", "processes"]
+
+
+def test_an_env_that_waits_gains_from_threads():
+    found = measure_env("failing_envs:Slow", with_speed=True)
+    assert 0.002 < found["step_seconds"] < 0.02
+    assert found["thread_gain"] > 1.5
+
+
+def test_a_fault_while_measuring_is_one_sentence():
+    with pytest.raises(EnvContractError, match=r"Dies, before training: the worker process died \(exit status 7\)"):
+        make_host("failing_envs:Dies", 2, EnvConfig(workers="auto"))
+    with pytest.raises(EnvContractError, match=r"env 0, step 5, before training: step\(\) raised ValueError"):
+        make_host("failing_envs:Raises", 2, EnvConfig(workers="auto"))
+    with pytest.raises(ConfigError, match="Did you mean CartPole-v1"):
+        make_host("gym:CartPoel-v1", 2, EnvConfig(workers="auto"))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_memory_is_foretold_and_measured(mode):
+    config = EnvConfig(workers=mode, num_workers=2)
+    foretold = estimate_memory_mb("failing_envs:Heavy", 6, config)
+    host = make_host("failing_envs:Heavy", 6, config)
+    host.reset(0)
+    held = host.memory_mb()
+    host.close()
+    assert held > 40  # 6 x 8 MB, less what the allocator had free
+    assert 0.5 * held < foretold < 2 * held + 20
+    assert measure("failing_envs:Heavy", False, config.worker_timeout).next_env_mb == pytest.approx(8, abs=1.5)

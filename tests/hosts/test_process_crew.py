@@ -1,0 +1,225 @@
+"""Worker processes: what dies or hangs is named or replaced, and nothing is ever left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from courtside.config import EnvConfig
+from courtside.errors import ConfigError, EnvContractError
+from courtside.hosts import env_slice
+from courtside.hosts.gymnasium_host import make_host
+
+HERE = Path(__file__).parent
+
+
+def open_host(env_id, num_envs=4, num_workers=2, timeout=20.0, failure="stop"):
+    config = EnvConfig(workers="processes", num_workers=num_workers, worker_timeout=timeout, on_worker_failure=failure)
+    return make_host(env_id, num_envs, config)
+
+
+def steps(host, count):
+    for _ in range(count):
+        host.step(np.zeros((host.num_envs, 1), int))
+
+
+def worker_ids(host):
+    return [worker.process.pid for worker in host._crew._workers]
+
+
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until(condition, seconds=10.0):
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return condition()
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("DiesOnce", r"env 1, step 5 \(5 of its episode\): the worker process died \(exit status 7\)"),
+        ("Segfaults", r"env 0, step 5 \(5 of its episode\): the worker process died \(SIGSEGV\)"),
+        ("HangsOnce", r"env 1, step 5 \(5 of its episode\): no answer for 1 s"),
+    ],
+)
+def test_a_worker_that_goes_down_is_named(name, sentence):
+    host = open_host(f"failing_envs:{name}", timeout=1.0)
+    host.reset(0)
+    pids = worker_ids(host)
+    with pytest.raises(EnvContractError, match=f"failing_envs:{name}, {sentence}"):
+        steps(host, 5)
+    assert not any(map(is_running, pids))  # the error has closed the host
+
+
+@pytest.mark.parametrize(("name", "timeout"), [("DiesOnce", 20.0), ("HangsOnce", 1.0)])
+def test_restart_brings_a_new_worker_and_cuts_off_its_episodes(name, timeout):
+    host = open_host(f"failing_envs:{name}", timeout=timeout, failure="restart")
+    host.reset(0)
+    host.notices()
+    steps(host, 4)
+    got = host.step(np.zeros((4, 1), int))  # envs 0 and 1 share a worker
+    assert got.ended.tolist() == [True, True, False, False]
+    assert got.truncated[:, 0].tolist() == [True, True, False, False]
+    assert not got.terminated.any()
+    assert got.final_features[:, 0].tolist() == [[4, 0], [4, 1], [5, 2], [5, 3]]
+    assert got.features[:, 0].tolist() == [[0, 4], [0, 5], [5, 2], [5, 3]]
+    assert got.reward[:, 0].tolist() == [0, 0, 1, 1]
+    assert got.episode_return[:2, 0].tolist() == [4, 4]
+    (notice,) = host.notices()
+    assert f"failing_envs:{name}, env 1, step 5" in notice
+    assert "its 2 envs were cut off" in notice
+    lengths = []
+    for _ in range(20):
+        got = host.step(np.zeros((4, 1), int))
+        lengths += got.episode_length[got.ended].tolist()
+    assert lengths == [20] * 4
+    host.close()
+
+
+def test_a_worker_killed_from_outside_is_replaced():
+    host = open_host("gym:CartPole-v1", failure="restart")
+    host.reset(0)
+    os.kill(worker_ids(host)[1], signal.SIGKILL)
+    got = host.step(np.zeros((4, 1), int))
+    assert got.truncated[:, 0].tolist() == [False, False, True, True]
+    assert any("SIGKILL" in notice for notice in host.notices())
+    host.close()
+
+
+def test_endless_crashes_end_in_an_error(monkeypatch):
+    monkeypatch.setattr(env_slice, "RESTART_LIMIT", 2)
+    host = open_host("failing_envs:Dies", 1, 1, failure="restart")
+    host.reset(0)
+    with pytest.raises(EnvContractError, match=r"exit status 7.*replaced 2 times"):
+        steps(host, 15)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "kind", "sentence"),
+    [
+        ("gym:CartPoel-v1", ConfigError, "Did you mean CartPole-v1"),
+        ("failing_envs:CannotBuild", EnvContractError, "RuntimeError: no licence"),
+        ("failing_envs:HangsInBuild", EnvContractError, "while it was built: no answer for 0.8 s"),
+    ],
+)
+def test_an_env_that_cannot_be_built_is_one_sentence(env_id, kind, sentence):
+    with pytest.raises(kind, match=sentence):
+        open_host(env_id, 1, 1, timeout=0.8)
+
+
+def test_many_slow_envs_in_a_row_are_no_hang():
+    host = open_host("failing_envs:Slow", 300, 1, timeout=0.5)
+    host.reset(0)
+    assert not host.step(np.zeros((300, 1), int)).ended.any()  # takes 300 x 2 ms, longer than the time-out
+    host.close()
+
+
+def test_workers_do_not_load_jax():
+    assert "jax" in sys.modules
+    host = open_host("failing_envs:TellsJax")
+    host.reset(0)
+    assert host.step(np.zeros((4, 1), int)).reward.tolist() == [[0]] * 4
+    assert host.memory_mb() < 200
+    host.close()
+
+
+def test_close_ends_workers_and_gives_files_back():
+    files = set(os.listdir("/proc/self/fd"))
+    host = open_host("gym:CartPole-v1")
+    pids = worker_ids(host)
+    assert all(map(is_running, pids))
+    host.close()
+    assert not any(map(is_running, pids))
+    del host  # a mapping keeps its file open for as long as someone holds its arrays
+    assert set(os.listdir("/proc/self/fd")) == files
+
+
+def test_a_forgotten_host_is_cleaned_up():
+    host = open_host("gym:CartPole-v1")
+    pids = worker_ids(host)
+    del host
+    assert not any(map(is_running, pids))
+
+
+def test_close_does_not_wait_for_a_hung_env():
+    host = open_host("failing_envs:HangsOnce", timeout=60.0)
+    host.reset(0)
+    host._action[:] = 0
+    for worker in host._crew._workers:
+        for _ in range(5):
+            worker.send(b"s")  # no one waits for the answers
+    pids = worker_ids(host)
+    started = time.monotonic()
+    host.close()
+    assert time.monotonic() - started < 8
+    assert not any(map(is_running, pids))
+
+
+def test_workers_ignore_ctrl_c():
+    host = open_host("gym:CartPole-v1")
+    host.reset(0)
+    for pid in worker_ids(host):
+        os.kill(pid, signal.SIGINT)
+    assert host.step(np.zeros((4, 1), int)).features.shape == (4, 1, 4)
+    host.close()
+
+
+@pytest.mark.parametrize("is_hung", [False, True])
+def test_a_killed_trainer_leaves_no_worker_behind(is_hung):
+    script = """
+        import sys
+        sys.path.insert(0, sys.argv[1])
+        from courtside.hosts.process_crew import ProcessCrew
+        crew = ProcessCrew("failing_envs:HangsOnce", 2, 2, restart=False, timeout=60.0)
+        crew.arrays.seed[:] = 0, 1
+        crew.reset()
+        for _ in range(4):
+            crew.step()
+        print(*[w.process.pid for w in crew._workers], flush=True)
+        if sys.argv[2] == "True":
+            crew.step()
+        sys.stdin.read()
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script), str(HERE), str(is_hung)]
+    trainer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert trainer.stdout
+    assert trainer.stdin
+    pids = [int(pid) for pid in trainer.stdout.readline().split()]
+    time.sleep(0.2)
+    assert len(pids) == 2
+    assert all(map(is_running, pids))
+    trainer.kill()
+    trainer.wait()
+    trainer.stdin.close()
+    trainer.stdout.close()
+    assert wait_until(lambda: not any(map(is_running, pids)))
+
+
+def test_a_script_without_a_main_guard_can_use_processes(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent("""
+        from courtside.hosts.process_crew import ProcessCrew
+        print("once")
+        crew = ProcessCrew("gym:CartPole-v1", 2, 2, restart=False, timeout=60.0)
+        print(crew.arrays.features.shape)
+        """)
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(script)], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.splitlines() == ["once", "(2, 4)"]
+    assert done.stderr == ""

@@ -1,0 +1,19 @@
+"""The worker's side: what it loads, what it is told."""
+
+import json
+import subprocess
+import sys
+
+from courtside.hosts.worker import Orders
+
+
+def test_the_module_of_a_worker_does_not_load_jax():
+    code = "import sys, courtside.hosts.worker; sys.exit('jax' in sys.modules or 'equinox' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+
+
+def test_orders_survive_the_command_line():
+    orders = Orders("gym:CartPole-v1", socket=5, memory=6, first=2, last=4, num_envs=8, restart=True)
+    record = json.loads(orders.to_json(["/somewhere"]))
+    assert record.pop("path") == ["/somewhere"]
+    assert Orders(**record) == orders

@@ -1,0 +1,56 @@
+"""Schedules as traced numbers: every form, its ends and what lies between."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from courtside.ops.schedules import make_schedule_numbers, schedule_value
+from courtside.schedules import Schedule, parse_schedule
+
+FORMS = {
+    "3e-4": lambda p: 3e-4,
+    "constant(0.2)": lambda p: 0.2,
+    "0": lambda p: 0.0,
+    "linear(2.5e-4, 0)": lambda p: 2.5e-4 * (1 - p),
+    "linear(0, 1)": lambda p: p,
+    "exponential(1e-3, 1e-5)": lambda p: 1e-3 * 0.01**p,
+    "exponential(1e-5, 1e-3)": lambda p: 1e-5 * 100.0**p,
+    "warmup(0.25, 2)": lambda p: 2 * min(1, p / 0.25),
+    "warmup(0.1, linear(1, 0))": lambda p: (1 - p) * min(1, p / 0.1),
+    "warmup(0.5, exponential(1, 0.01))": lambda p: 0.01**p * min(1, p / 0.5),
+    "warmup(1, 4)": lambda p: 4 * p,
+    "warmup(0, linear(1, 0))": lambda p: 1 - p,
+}
+POINTS = (0.0, 0.05, 0.1, 0.25, 0.5, 0.9, 1.0)
+value_jit = jax.jit(schedule_value)
+
+
+@pytest.mark.parametrize("text", FORMS)
+def test_every_form_at_every_point(text):
+    numbers = make_schedule_numbers(parse_schedule(text))
+    found = [value_jit(numbers, jnp.float32(p)) for p in POINTS]
+    np.testing.assert_allclose(found, [FORMS[text](p) for p in POINTS], rtol=1e-5, atol=1e-12)
+
+
+@pytest.mark.parametrize("text", FORMS)
+def test_never_nan_and_plain_equals_jit(text):
+    numbers = make_schedule_numbers(parse_schedule(text))
+    for p in POINTS:
+        plain = schedule_value(numbers, jnp.float32(p))
+        assert np.isfinite(plain)
+        np.testing.assert_allclose(plain, value_jit(numbers, jnp.float32(p)), rtol=1e-6)
+
+
+def test_the_ends_are_exact():
+    numbers = make_schedule_numbers(Schedule(2.5e-4, 0.0))
+    assert schedule_value(numbers, jnp.float32(0)) == np.float32(2.5e-4)
+    assert schedule_value(numbers, jnp.float32(1)) == 0.0
+
+
+def test_a_population_may_mix_forms():
+    each = [make_schedule_numbers(parse_schedule(text)) for text in FORMS]
+    together = jax.tree.map(lambda *x: jnp.stack(x), *each)
+    for p in POINTS:
+        found = jax.vmap(schedule_value, in_axes=(0, None))(together, jnp.float32(p))
+        np.testing.assert_allclose(found, [FORMS[text](p) for text in FORMS], rtol=1e-5, atol=1e-12)

@@ -1,0 +1,75 @@
+"""The random order: one-to-one for every size, and random enough for shuffling minibatches."""
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+
+from courtside.ops.permutation import random_order
+
+KEYS = 4000
+
+
+@functools.cache
+def orders(n, num_keys=KEYS):
+    """Many orders of n things. [num_keys, n]"""
+    keys = jax.random.split(jax.random.key(17), num_keys)
+    return np.asarray(jax.jit(jax.vmap(lambda k: random_order(k, n)))(keys))
+
+
+@pytest.mark.parametrize("first", range(1, 301, 60))
+def test_every_small_size_is_a_permutation(first):
+    """One program for all sizes of a block, with three keys each."""
+    sizes = range(first, first + 60)
+    found = jax.jit(jax.vmap(lambda key: [random_order(key, n) for n in sizes]))(jax.random.split(jax.random.key(0), 3))
+    for n, rows in zip(sizes, found, strict=True):
+        np.testing.assert_array_equal(np.sort(rows, axis=-1), np.tile(np.arange(n), (3, 1)))
+
+
+@pytest.mark.parametrize("n", [512, 1000, 4095, 4096, 4097, 65_536, 100_003, 1_000_000])
+def test_large_sizes_are_permutations(n):
+    order = jax.jit(lambda key: random_order(key, n))(jax.random.key(n))
+    assert order.dtype == np.int32
+    np.testing.assert_array_equal(np.sort(order), np.arange(n))
+
+
+def test_plain_jit_and_vmap_agree_and_keys_differ():
+    keys = jax.random.split(jax.random.key(3), 8)
+    together = jax.vmap(lambda k: random_order(k, 200))(keys)
+    for key, row in zip(keys, together, strict=True):
+        np.testing.assert_array_equal(random_order(key, 200), row)
+    assert len({row.tobytes() for row in np.asarray(together)}) == 8
+
+
+def test_same_key_same_order():
+    np.testing.assert_array_equal(random_order(jax.random.key(5), 100), random_order(jax.random.key(5), 100))
+
+
+@pytest.mark.parametrize("n", [64, 100, 128, 512])
+def test_each_index_lands_in_each_quarter_equally_often(n):
+    """Chi-square over 3 free counts per index; the mean over indices must be near 3, the worst not absurd."""
+    quarter = np.argsort(orders(n), axis=-1) * 4 // n
+    counts = np.stack([(quarter == q).sum(0) for q in range(4)])
+    chi_square = ((counts - KEYS / 4) ** 2 / (KEYS / 4)).sum(0)
+    assert chi_square.mean() < 5
+    assert chi_square.max() < 30
+
+
+@pytest.mark.parametrize("n", [128, 100, 512])
+@pytest.mark.parametrize("stride", [1, 2, 3, 4, 16, 32, 64])
+def test_near_and_regular_neighbours_are_separated(n, stride):
+    """Samples of one env lie at a fixed stride: two of them share a quarter about as often as chance has it."""
+    quarter = np.argsort(orders(n), axis=-1) * 4 // n
+    together = (quarter[:, :-stride] == quarter[:, stride:]).mean()
+    chance = (n / 4 - 1) / (n - 1)
+    assert abs(together - chance) < 0.05
+
+
+@pytest.mark.parametrize("n", [128, 512])
+def test_following_indices_do_not_stay_in_step(n):
+    """The gap between the places of i and i+1 is no favourite number: the commonest one stays rare."""
+    order = orders(n, 500)
+    gap = np.diff(order, axis=-1) % n
+    commonest = max(np.bincount(row, minlength=n).max() for row in gap)
+    assert commonest < n / 4

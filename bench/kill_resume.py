@@ -1,15 +1,15 @@
-"""Certified resume: `kill -9` at random moments, resume each time, compare with the run that was never stopped.
+"""Certified resume: `kill -9` at random moments, resume, compare with the run that was never stopped.
 
     python bench/kill_resume.py --kills 20
 
-One reference run goes to its end. Then, again and again, the same command is started, killed at a random moment (while
-importing, compiling, training, evaluating or saving), and resumed until it ends. Final checkpoint, best policy, metrics and
-evaluations must be equal byte for byte. Prints a line per kill and exits with 1 on any difference.
+One reference run goes to its end. Then the same command is started again and again, killed one to three times at random
+moments (while starting, compiling, training, evaluating or saving), resumed after each kill, and let go to its end. Last
+checkpoint (parameters, optimizer, keys, envs, counters), best policy, metrics, evaluations and verdict must be equal byte
+for byte. Prints a line per run and exits with 1 on any difference.
 """
 
 import argparse
 import random
-import signal
 import subprocess
 import sys
 import tempfile
@@ -19,81 +19,90 @@ from pathlib import Path
 FILES = ("metrics.jsonl", "evals.jsonl", "best/best.safetensors", "verdict.json")
 
 
-def command(verb: str, *args: str) -> list[str]:
-    return [sys.executable, "-m", "courtside", verb, *args]
-
-
 def train_command(args: argparse.Namespace, runs_dir: Path) -> list[str]:
-    flags = ["--total-timesteps", str(args.total_timesteps), "--checkpoint-seconds", "0.3", "--runs-dir", str(runs_dir)]
-    return command("train", args.preset, "--seed", "7", *flags)
+    flags = ["--total-timesteps", str(args.total_timesteps), "--checkpoint-seconds", "0.2", "--runs-dir", str(runs_dir)]
+    return [sys.executable, "-m", "courtside", "train", args.preset, "--seed", "7", *flags]
+
+
+def resume_command(run: Path) -> list[str]:
+    return [sys.executable, "-m", "courtside", "resume", str(run)]
 
 
 def only_run(runs_dir: Path) -> Path | None:
-    found = [folder for folder in runs_dir.glob("*") if (folder / "config.json").exists()]
-    return found[0] if found else None
+    return next((config.parent for config in runs_dir.glob("*/config.json")), None)
+
+
+def num_updates_done(runs_dir: Path) -> int:
+    run = only_run(runs_dir)
+    metrics = run / "metrics.jsonl" if run else None
+    return metrics.read_bytes().count(b"\n") if metrics and metrics.exists() else 0
 
 
 def outcome(run: Path) -> dict[str, bytes]:
-    """What must be equal: the last checkpoint (parameters, optimizer, envs, keys) and everything that was logged."""
+    """What must be equal."""
     last = max((run / "checkpoints").glob("*.safetensors"))
     return {name: (run / name).read_bytes() for name in FILES} | {last.name: last.read_bytes()}
 
 
-def kill_after(process: subprocess.Popen, seconds: float) -> bool:
-    """Kill without warning after `seconds`; False where the process had ended by itself."""
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        return True
-    return False
+def next_command(args: argparse.Namespace, runs_dir: Path) -> list[str]:
+    run = only_run(runs_dir)
+    return train_command(args, runs_dir) if run is None else resume_command(run)
 
 
-def killed_run(args: argparse.Namespace, seconds: float, folder: Path) -> tuple[Path, str]:
-    """Start, kill, resume to the end; returns the run folder and what stood on disk at the kill."""
-    process = subprocess.Popen(train_command(args, folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    was_killed = kill_after(process, seconds)
-    run = only_run(folder)
-    if run is None:
-        subprocess.run(train_command(args, folder), check=True, capture_output=True)
-        return only_run(folder), "before the run folder was there"
-    if not was_killed:
-        return run, "after its end"
-    saved = sorted((run / "checkpoints").glob("*.safetensors"))
-    when = f"at {saved[-1].stem}" if saved else "before its first checkpoint"
-    resumed = subprocess.run(command("resume", str(run)), capture_output=True, text=True)
-    if resumed.returncode and "is finished" not in resumed.stderr:
-        sys.exit(f"resume failed: {resumed.stderr}")
-    return run, when
+def run_until(command: list[str], runs_dir: Path, update: int, delay: float) -> bool:
+    """Start, wait until `update` is logged and `delay` seconds more, kill; False where the run ended before."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None and num_updates_done(runs_dir) < update:
+        time.sleep(0.01)
+    time.sleep(delay)
+    was_running = process.poll() is None
+    process.kill()
+    process.wait()
+    return was_running
+
+
+def plan_kills(moments: random.Random, num_updates: int, num_kills: int) -> list[tuple[int, float]]:
+    """Moments in order: an update that must be logged, and seconds to wait after it; the first may fall into the start."""
+    updates = sorted(moments.randrange(num_updates * 9 // 10) for _ in range(num_kills))
+    plan = [(update, moments.uniform(0.0, 0.4)) for update in updates]
+    return [(0, moments.uniform(0.1, 6.0)), *plan[1:]] if moments.random() < 0.25 else plan
+
+
+def killed_run(args: argparse.Namespace, plan: list[tuple[int, float]], runs_dir: Path) -> list[int]:
+    """Go through the kills, then to the end; returns the updates that stood in the log at each kill."""
+    seen = []
+    for update, delay in plan:
+        if run_until(next_command(args, runs_dir), runs_dir, update, delay):
+            seen.append(num_updates_done(runs_dir))
+    done = subprocess.run(next_command(args, runs_dir), capture_output=True, text=True)
+    if done.returncode and "is finished" not in done.stderr:
+        sys.exit(f"resume failed: {done.stderr}")
+    return seen
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--preset", default="cartpole")
-    parser.add_argument("--total-timesteps", type=int, default=300_000)
+    parser.add_argument("--total-timesteps", type=int, default=500_000)
     parser.add_argument("--seed", type=int, default=0, help="seed of the kill moments")
     args = parser.parse_args()
     moments = random.Random(args.seed)
+    num_kills = num_runs = wrong = 0
     with tempfile.TemporaryDirectory() as temporary:
-        start = time.perf_counter()
-        subprocess.run(train_command(args, Path(temporary) / "whole"), check=True, capture_output=True)
-        subprocess.run(train_command(args, Path(temporary) / "again"), check=True, capture_output=True)
-        length = (time.perf_counter() - start) / 2
-        expected = outcome(only_run(Path(temporary) / "whole"))
-        wrong = 0
-        for i in range(args.kills):
-            seconds = moments.uniform(0.05, 1.0) * length
-            run, when = killed_run(args, seconds, Path(temporary) / f"kill-{i}")
-            found = outcome(run)
+        whole = Path(temporary) / "whole"
+        subprocess.run(train_command(args, whole), check=True, capture_output=True)
+        expected, num_updates = outcome(only_run(whole)), num_updates_done(whole)
+        while num_kills < args.kills:
+            runs_dir = Path(temporary) / f"run-{num_runs}"
+            plan = plan_kills(moments, num_updates, min(moments.randint(1, 3), args.kills - num_kills))
+            seen = killed_run(args, plan, runs_dir)
+            found = outcome(only_run(runs_dir))
             differ = [name for name in expected if found.get(name) != expected[name]]
-            wrong += bool(differ)
-            print(
-                f"kill {i + 1} after {seconds:.2f} s, {when}: {'equal' if not differ else 'DIFFERS in ' + ', '.join(differ)}",
-                flush=True,
-            )
-    print(f"{args.kills - wrong} of {args.kills} runs equal the uninterrupted one bit for bit ({length:.1f} s a run)")
+            num_kills, num_runs, wrong = num_kills + len(seen), num_runs + 1, wrong + bool(differ)
+            word = "equal" if not differ else "DIFFERS in " + ", ".join(differ)
+            print(f"run {num_runs}: killed after updates {seen} of {num_updates}: {word}", flush=True)
+    print(f"{num_kills} kills in {num_runs} runs; {num_runs - wrong} runs equal the uninterrupted one bit for bit")
     sys.exit(bool(wrong))
 
 

@@ -177,6 +177,18 @@ class Remembering(Walk):
         return super().step(state, action, key)
 
 
+CALLS = []
+
+
+class GlobalCounter(Walk):
+    """Counts outside itself: every trace is another program, although no number changes."""
+
+    def step(self, state, action, key):
+        CALLS.append(1)
+        state, timestep = super().step(state, action, key)
+        return state, eqx.tree_at(lambda t: t.reward, timestep, timestep.reward + 1e-20 * len(CALLS) * state)
+
+
 class TakesTurnsDying(Walk):
     """Two agents; the flag of the first is set at one step and gone at the next."""
 
@@ -249,6 +261,7 @@ BROKEN = {
     "drifting structure": (DriftingStructure(), "stable", "built differently"),
     "not batchable": (NotBatchable(), "vmap", "cannot be batched"),
     "counting": (Counting(), "pure", "attribute 'calls'"),
+    "global counter": (GlobalCounter(), "pure", "two different programs"),
     "remembering": (Remembering(), "pure", "attribute 'last'"),
     "outside": (Walk(replace(SPEC, observation=Box(-2.0, 2.0, (1,)))), "space", "expected numbers from -2.0 to 2.0"),
     "nan reward": (with_field("reward", nan_at_the_wall), "finite", "reward is nan at step"),

@@ -134,5 +134,5 @@ def test_a_population_of_networks_runs_under_vmap():
     nets = jax.vmap(lambda k: make_actor_critic(NetConfig(), OBSERVATION, Discrete(3), k))(keys)
     x = features(4)
     together = jax.vmap(lambda net: net.policy_and_value(x)[1])(nets)
-    alone = jnp.stack([make_actor_critic(NetConfig(), OBSERVATION, Discrete(3), k).value(x) for k in keys])
+    alone = np.stack([make_actor_critic(NetConfig(), OBSERVATION, Discrete(3), k).value(x) for k in keys])
     np.testing.assert_allclose(together, alone, rtol=1e-5, atol=1e-6)

@@ -53,7 +53,8 @@ def test_head_sizes():
 def test_log_prob_and_entropy_agree_with_the_loop(space):
     head = make_head(space, (4, 5))
     action = sample(space, head, draw_noise(space, jax.random.key(1), (4, 5)))
-    log_prob, entropy = log_prob_and_entropy(space, head, action)
+    log_prob, entropy = map(np.asarray, log_prob_and_entropy(space, head, action))
+    head, action = np.asarray(head), np.asarray(action)
     assert log_prob.shape == entropy.shape == (4, 5)
     for i in np.ndindex(4, 5):
         expected = slow(space, head[i], action[i])

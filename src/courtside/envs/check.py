@@ -66,6 +66,14 @@ class Trial:
         return sample_action(self.env.spec, self.keys[2])
 
     @cached_property
+    def jit_reset(self) -> Callable[..., Any]:
+        return jax.jit(self.env.reset)
+
+    @cached_property
+    def jit_step(self) -> Callable[..., Any]:
+        return jax.jit(self.env.step)
+
+    @cached_property
     def recorded(self) -> Recorded:
         return jax.tree.map(np.asarray, _without_keys(jax.jit(_record, static_argnums=(0, 2))(*self._record_args)))
 
@@ -160,11 +168,10 @@ def _check_determinism(trial: Trial) -> Iterator[Fault | str]:
 
 
 def _check_jit(trial: Trial) -> Iterator[Fault | str]:
-    env = trial.env
     remedy = "Use jnp.where and lax instead of Python's if, for and float() on arrays."
     try:
-        reset = jax.jit(env.reset)(trial.keys[0])
-        step = jax.jit(env.step)(trial.first[0], trial.action, trial.keys[1])
+        reset = trial.jit_reset(trial.keys[0])
+        step = trial.jit_step(trial.first[0], trial.action, trial.keys[1])
     except Exception as error:
         yield Fault(f"it cannot be compiled ({one_line(error)})", "reset and step under jax.jit", remedy)
         return
@@ -185,10 +192,9 @@ def _check_stable(trial: Trial) -> Iterator[Fault | str]:
 def _check_vmap(trial: Trial) -> Iterator[Fault | str]:
     env, num = trial.env, 4
     keys = trial.keys[:num]
-    actions = jax.vmap(lambda k: sample_action(env.spec, k))(keys)
-    single_reset, single_step = jax.jit(env.reset), jax.jit(env.step)
-    states = [single_reset(k)[0] for k in keys]
-    one_by_one = [single_step(s, a, k) for s, a, k in zip(states, actions, keys, strict=True)]
+    actions = np.asarray(jax.jit(jax.vmap(lambda k: sample_action(env.spec, k)))(keys))
+    states = [trial.jit_reset(k)[0] for k in keys]
+    one_by_one = [trial.jit_step(s, a, k) for s, a, k in zip(states, actions, keys, strict=True)]
     try:
         together = jax.jit(jax.vmap(env.step))(jax.jit(jax.vmap(env.reset))(keys)[0], actions, keys)
     except Exception as error:
@@ -196,7 +202,8 @@ def _check_vmap(trial: Trial) -> Iterator[Fault | str]:
             f"it cannot be batched ({one_line(error)})", "reset and step under jax.vmap", "Use jnp and lax only."
         )
         return
-    if not all(_close(jax.tree.map(lambda x, i=i: x[i], together), one) for i, one in enumerate(one_by_one)):
+    rows = jax.tree.map(np.asarray, _without_keys(together))
+    if not all(_close(jax.tree.map(lambda x, i=i: x[i], rows), _without_keys(one)) for i, one in enumerate(one_by_one)):
         yield Fault("envs stepped together differ from envs stepped one by one", "the same", "Use jnp and lax only.")
 
 
@@ -216,12 +223,11 @@ def _check_pure(trial: Trial) -> Iterator[Fault | str]:
 
 
 def _program(env: Env, trial: Trial) -> str:
-    """The traced program as text; addresses in it mean nothing."""
+    """The traced program as text; addresses in it mean nothing. New functions each time, as JAX remembers traces."""
     state, _ = jax.eval_shape(env.reset, trial.keys[0])
-    text = str(jax.make_jaxpr(env.reset)(trial.keys[0])) + str(
-        jax.make_jaxpr(env.step)(state, trial.action, trial.keys[1])
-    )
-    return re.sub(r"0x[0-9a-f]+", "", text)
+    reset = jax.make_jaxpr(lambda key: env.reset(key))(trial.keys[0])
+    step = jax.make_jaxpr(lambda *args: env.step(*args))(state, trial.action, trial.keys[1])
+    return re.sub(r"0x[0-9a-f]+", "", f"{reset} {step}")
 
 
 def _holds_arrays(value: Any) -> bool:

@@ -10,15 +10,12 @@ print(courtside.evaluate(result.run_dir, episodes=50).mean)
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from courtside import presets
 from courtside.config import Config, override
 from courtside.evaluate import EvalResult, evaluate_run
-from courtside.loading import LoadedRun, Which, load
+from courtside.loading import LoadedRun, load
 from courtside.session import Result, View
 from courtside.session import train as train_session
 
@@ -34,24 +31,4 @@ def train(preset: str | Config = presets.DEFAULT, *, view: View | None = None, *
     return train_session(override(config, **settings), view=view)
 
 
-def evaluate(
-    run: str | Path,
-    *,
-    episodes: int = 100,
-    deterministic: bool | None = None,
-    which: Which = "best",
-    seed: int | None = None,
-) -> EvalResult:
-    """Scores of whole episodes, with everything rebuilt from the run folder; see `evaluate.evaluate_run`."""
-    return evaluate_run(run, episodes=episodes, deterministic=deterministic, which=which, seed=seed)
-
-
-class _CallableModule(ModuleType):
-    """`courtside.train(...)` is this API, `courtside.train.run(...)` the loop in the module of the same name."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return {"courtside.train": train, "courtside.evaluate": evaluate}[self.__name__](*args, **kwargs)
-
-
-for _name in ("courtside.train", "courtside.evaluate"):
-    sys.modules[_name].__class__ = _CallableModule
+evaluate = evaluate_run

@@ -11,6 +11,7 @@ import numpy as np
 
 from courtside import config as settings
 from courtside import preprocess
+from courtside.callable_module import make_callable
 from courtside.engines import make_engine
 from courtside.errors import CheckpointError, ConfigError
 from courtside.loading import LoadedRun, Which, load
@@ -86,3 +87,6 @@ def _play(loaded: LoadedRun, episodes: int, deterministic: bool, seed: int) -> A
         return engine.play(loaded.weights, seed, episodes, deterministic)
     finally:
         engine.close()
+
+
+make_callable(__name__)

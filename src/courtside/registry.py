@@ -6,7 +6,6 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,7 +83,7 @@ def make_jax_env(name: str) -> Any:
     return load_object(entry.target)()
 
 
-def load_object(target: str) -> Callable[..., Any]:
+def load_object(target: str) -> Any:
     """Import `module:name`; a module in the current folder is found too, as with `python -m`."""
     module_name, _, attribute = target.partition(":")
     _see_current_folder()

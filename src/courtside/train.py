@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from courtside import memory
+from courtside.callable_module import make_callable
 from courtside.config import Config
 from courtside.engines import MAX_CHUNK, Engine, Rows, make_engine
 from courtside.events import Compiled, Compiling, Evaluated, Event, Finished, Notice, Progress, Settled, Started
@@ -176,3 +177,6 @@ def describe_device() -> str:
     """The device that JAX computes on, in words."""
     device = jax.devices()[0]
     return device.device_kind if device.platform != "cpu" else f"CPU ({jax.device_count()} device)"
+
+
+make_callable(__name__)

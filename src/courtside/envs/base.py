@@ -43,7 +43,10 @@ class Env(Protocol):
         ...
 
     def step(self, state: Any, action: Array, key: PRNGKeyArray) -> tuple[Any, TimeStep]:
-        """One step; `action` is `[A]` (Discrete) or `[A, U]`. No reset inside: `obs` is what the step led to."""
+        """One step; `action` is `[A]` (Discrete) or `[A, U]`. No reset inside: `obs` is what the step led to.
+
+        With several agents, one that is done keeps its flag until all are: the episode ends when all flags are set.
+        """
         ...
 
 

@@ -1,0 +1,81 @@
+"""The Python API: the same pieces that the command line calls."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import courtside
+from courtside.errors import CheckpointError, ConfigError
+from courtside.events import Finished
+
+SMALL = {"total_timesteps": 8192, "num_envs": 4, "num_steps": 32, "eval_episodes": 4, "tensorboard": False}
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    return courtside.train("cartpole", seed=3, runs_dir=str(tmp_path_factory.mktemp("runs")), **SMALL)
+
+
+def test_import_is_light():
+    code = "import courtside, sys; assert 'jax' not in sys.modules; assert callable(courtside.train)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_train_is_both_the_function_and_the_module_of_the_loop():
+    from courtside import train
+    from courtside.train import run
+
+    assert train.run is run
+    assert callable(train)
+    assert callable(courtside.evaluate)
+
+
+def test_events_reach_the_view(tmp_path):
+    seen = []
+
+    class View:
+        def on(self, event):
+            seen.append(event)
+
+    courtside.train(runs_dir=str(tmp_path), view=View(), **(SMALL | {"total_timesteps": 256}))
+    assert isinstance(seen[-1], Finished)
+
+
+def test_policy_from_the_run_folder_alone(result):
+    run = courtside.load(result.run_dir)
+    one, many = run.policy(np.zeros(4)), run.policy(np.zeros((5, 4)))
+    assert one.shape == ()
+    assert one in (0, 1)
+    assert many.shape == (5,)
+    drawn = [int(run.policy(np.zeros(4), deterministic=False, seed=seed)) for seed in range(40)]
+    assert set(drawn) == {0, 1}, "a policy this young still explores"
+    assert drawn == [int(run.policy(np.zeros(4), deterministic=False, seed=seed)) for seed in range(40)]
+
+
+def test_last_policy_equals_the_checkpoint(result):
+    last = courtside.load(result.run_dir, "last")
+    assert last.step == 8192
+    assert last.checkpoint == result.checkpoint
+
+
+def test_evaluation_repeats_and_differs_by_seed(result):
+    first, again = (courtside.evaluate(result.run_dir, episodes=8) for _ in range(2))
+    other = courtside.evaluate(result.run_dir, episodes=8, seed=99)
+    assert first == again
+    assert first.returns != other.returns
+    assert first.mean == pytest.approx(np.mean(first.returns))
+    assert first.iqm_low <= first.iqm <= first.iqm_high
+    assert first.mean_length == pytest.approx(first.mean), "CartPole pays 1 a step"
+
+
+def test_unknown_names_are_one_sentence(tmp_path):
+    with pytest.raises(ConfigError, match="Did you mean num_envs"):
+        courtside.train(num_env=3)
+    with pytest.raises(ConfigError, match="Did you mean cartpole"):
+        courtside.train("cartpol")
+    with pytest.raises(CheckpointError):
+        courtside.load(tmp_path / "nothing")

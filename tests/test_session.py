@@ -1,0 +1,196 @@
+"""A run with everything around it: stop it, kill it, resume it, break its folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from courtside import checkpoint, config, presets, runlog, session
+from courtside.errors import CheckpointError, ConfigError
+from courtside.events import Compiling, Notice, Progress
+
+SMALL = {"total_timesteps": 16_384, "num_envs": 4, "num_steps": 32, "eval_episodes": 4, "tensorboard": False}
+
+
+def small(tmp_path: Path, **changes):
+    return config.override(presets.find_preset("cartpole"), **(SMALL | changes), runs_dir=str(tmp_path))
+
+
+def outcome(run: Path) -> dict[str, bytes]:
+    """What an interrupted run must share with one that was never stopped, byte for byte."""
+    last = checkpoint.find_checkpoints(run / "checkpoints")[0]
+    names = ("metrics.jsonl", "evals.jsonl", "best/best.safetensors", "verdict.json")
+    return {name: (run / name).read_bytes() for name in names} | {last.name: last.read_bytes()}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    return session.train(small(tmp_path_factory.mktemp("whole"))).run_dir
+
+
+class Meddler:
+    """A view that does something at the n-th event of a kind, and remembers what it saw."""
+
+    def __init__(self, kind, n, action):
+        self.kind, self.n, self.action, self.seen = kind, n, action, []
+
+    def on(self, event):
+        self.seen.append(event)
+        if isinstance(event, self.kind):
+            self.n -= 1
+            if self.n == 0:
+                self.action()
+
+
+def test_folder_of_a_whole_run(whole):
+    names = {path.name for path in whole.iterdir()}
+    assert {
+        "config.json",
+        "metrics.jsonl",
+        "evals.jsonl",
+        "system.json",
+        "verdict.json",
+        "checkpoints",
+        "best",
+    } <= names
+    rows = runlog.read_rows(whole)
+    assert [row["update"] for row in rows] == list(range(1, 129))
+    assert rows[-1]["step"] == 16_384
+    assert not json.loads((whole / "verdict.json").read_text())["passed"], "16k steps cannot hold for 100k"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_saves_and_resume_is_bit_equal(whole, tmp_path, number):
+    view = Meddler(Progress, 2, lambda: os.kill(os.getpid(), number))
+    stopped = session.train(small(tmp_path), view=view)
+    assert stopped.stopped_by == number.name
+    assert not stopped.finished
+    assert 0 < stopped.update < 128
+    assert stopped.checkpoint is not None
+    assert stopped.checkpoint.exists()
+    resumed = session.resume(stopped.run_dir)
+    assert resumed.finished
+    assert outcome(resumed.run_dir) == outcome(whole)
+
+
+def test_signal_before_the_first_update_leaves_a_run_that_resumes(whole, tmp_path):
+    view = Meddler(Compiling, 1, lambda: os.kill(os.getpid(), signal.SIGINT))
+    stopped = session.train(small(tmp_path), view=view)
+    assert stopped.checkpoint is None
+    assert outcome(session.resume(stopped.run_dir).run_dir) == outcome(whole)
+
+
+def test_signal_in_the_last_chunk_lets_the_run_finish(tmp_path):
+    class AtTheEnd:
+        def on(self, event):
+            if isinstance(event, Progress) and event.update == 128:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    assert session.train(small(tmp_path), view=AtTheEnd()).finished
+
+
+def wait_for(run_dir: Path, process: subprocess.Popen, num_rows: int) -> None:
+    deadline = time.monotonic() + 120
+    while process.poll() is None and time.monotonic() < deadline:
+        found = list(run_dir.glob("*/metrics.jsonl"))
+        if found and found[0].read_bytes().count(b"\n") >= num_rows:
+            return
+        time.sleep(0.005)
+    raise AssertionError(f"the run never logged {num_rows} updates (exit status {process.poll()})")
+
+
+def test_kill_minus_nine_again_and_again_is_bit_equal(tmp_path):
+    """Two kills in one run, through the command line, against the same command left alone."""
+    flags = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items() if name != "tensorboard"]
+    flags += ["--total-timesteps=262144", "--checkpoint-seconds=0.05", "--no-tensorboard"]
+    command = [sys.executable, "-m", "courtside"]
+    subprocess.run([*command, "train", *flags, f"--runs-dir={tmp_path}/a"], check=True, capture_output=True)
+    start = [*command, "train", *flags, f"--runs-dir={tmp_path}/b"]
+    for num_rows in (5, 900):
+        process = subprocess.Popen(start, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for(tmp_path / "b", process, num_rows)
+        process.kill()
+        process.wait()
+        run = next((tmp_path / "b").iterdir())
+        start = [*command, "resume", str(run)]
+    subprocess.run(start, check=True, capture_output=True)
+    assert outcome(run) == outcome(next((tmp_path / "a").iterdir()))
+
+
+def test_resume_passes_over_a_broken_checkpoint_and_says_so(whole, tmp_path):
+    view = Meddler(Progress, 3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    run = session.train(small(tmp_path, checkpoint_seconds=0.001), view=view).run_dir
+    newest, *older = checkpoint.find_checkpoints(run / "checkpoints")
+    assert older
+    newest.write_bytes(newest.read_bytes()[:-100])
+    watcher = Meddler(Notice, 10**9, lambda: None)
+    session.resume(run, view=watcher)
+    notes = [event.text for event in watcher.seen if isinstance(event, Notice)]
+    assert any(newest.name in note and older[0].name in note for note in notes)
+    assert outcome(run) == outcome(whole)
+
+
+def test_finished_run_is_not_resumed_but_can_be_extended(tmp_path):
+    run = session.train(small(tmp_path, total_timesteps=2048)).run_dir
+    with pytest.raises(CheckpointError, match="is finished"):
+        session.resume(run)
+    watcher = Meddler(Notice, 10**9, lambda: None)
+    longer = session.resume(run, view=watcher, total_timesteps=4096)
+    assert longer.step == 4096
+    assert any("schedules" in event.text for event in watcher.seen if isinstance(event, Notice))
+    assert runlog.read_config(run).run.total_timesteps == 4096
+
+
+def test_bad_settings_leave_no_folder(tmp_path):
+    with pytest.raises(ConfigError, match="num-minibatches"):
+        session.train(small(tmp_path, num_minibatches=7))
+    with pytest.raises(ConfigError, match="no env named"):
+        session.train(small(tmp_path, env_id="cartpol"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_network_is_refused_with_its_sizes(whole, tmp_path):
+    engine_config = small(tmp_path, hidden_sizes=(32, 32))
+    record = json.loads((whole / "config.json").read_text()) | {"net": {"hidden_sizes": [32, 32]}}
+    run = tmp_path / "other"
+    run.mkdir()
+    (run / "config.json").write_text(json.dumps(record))
+    (run / "checkpoints").mkdir()
+    last = checkpoint.find_checkpoints(whole / "checkpoints")[0]
+    (run / "checkpoints" / last.name).write_bytes(last.read_bytes())
+    assert engine_config.net.hidden_sizes == (32, 32)
+    with pytest.raises(CheckpointError, match=r"\(64,\).*\(32,\)|\(4, 64\).*\(4, 32\)"):
+        session.resume(run, total_timesteps=32_768)
+
+
+def test_best_holds_the_policy_that_scored(whole):
+    """The best file is the policy of the update whose evaluation was the highest, not of one before or after."""
+    evals = runlog.read_rows(whole, "evals.jsonl")
+    best = max(evals, key=lambda row: (row["eval/episodic_return"], -row["update"]))
+    assert checkpoint.read_meta(checkpoint.best_path(whole))["update"] == best["update"]
+
+
+def test_host_run_resumes_and_says_that_episodes_restart(tmp_path):
+    pytest.importorskip("gymnasium")
+    settings = small(tmp_path, env_id="gym:CartPole-v1", workers="serial", total_timesteps=8192, eval_every=0)
+    view = Meddler(Progress, 2, lambda: os.kill(os.getpid(), signal.SIGINT))
+    stopped = session.train(settings, view=view)
+    watcher = Meddler(Notice, 10**9, lambda: None)
+    resumed = session.resume(stopped.run_dir, view=watcher)
+    assert resumed.finished
+    assert any("restart" in event.text for event in watcher.seen if isinstance(event, Notice))
+    assert [row["update"] for row in runlog.read_rows(resumed.run_dir)] == list(range(1, 65))
+
+
+def test_same_seed_same_run_other_seed_another(whole, tmp_path):
+    again = session.train(small(tmp_path / "again")).run_dir
+    other = session.train(small(tmp_path / "other", seed=2)).run_dir
+    assert outcome(again) == outcome(whole)
+    assert outcome(other)["metrics.jsonl"] != outcome(whole)["metrics.jsonl"]

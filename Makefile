@@ -65,6 +65,7 @@ $(VENV)/installed-%: pyproject.toml | $(VENV)/pyvenv.cfg
 $(VENV)/pyvenv.cfg:
 	@test -n '$(PY)' || { echo '$(NEEDS), and none of these starts here: $(CANDIDATES). Install it, or $(NAME_IT)' >&2; exit 2; }
 	@$(PY) $(IS_NEW_ENOUGH) || { echo '$(NEEDS), but $(PY) is older or does not start; $(NAME_IT)' >&2; exit 2; }
+	@rm -rf $(VENV)
 ifeq ($(UV),)
 	@$(PY) -c 'import ensurepip, venv' 2>/dev/null || { echo '$(PY) cannot create environments, its ensurepip or venv module is missing: install python3-venv (Debian, Ubuntu) or uv, or $(NAME_IT)' >&2; exit 2; }
 	@$(PY) -m venv $(VENV)

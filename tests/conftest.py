@@ -13,17 +13,18 @@ from pathlib import Path
 
 import jaxtyping
 
-# Workers of pytest-xdist and every subprocess of a test inherit the folder, so that each program is compiled once.
+# Subprocesses of a test inherit the folder; workers of pytest-xdist have one each, because JAX does not lock its cache.
 if "COURTSIDE_TEST_CACHE" not in os.environ:
     os.environ["COURTSIDE_TEST_CACHE"] = tempfile.mkdtemp(prefix="courtside-tests-")
     atexit.register(shutil.rmtree, os.environ["COURTSIDE_TEST_CACHE"], ignore_errors=True)
-_CACHE = Path(os.environ["COURTSIDE_TEST_CACHE"])
+_CACHE = Path(os.environ["COURTSIDE_TEST_CACHE"]) / os.environ.get("PYTEST_XDIST_WORKER", "alone")
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["COURTSIDE_CACHE_DIR"] = str(_CACHE / "programs")
 os.environ["XDG_CACHE_HOME"] = str(_CACHE / "user")
 
-jaxtyping.install_import_hook("courtside", "beartype.beartype")
+# With the numeric tower: where a float is asked for, a whole number will do.
+jaxtyping.install_import_hook("courtside", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
 
 import jax  # noqa: E402
 

@@ -167,7 +167,7 @@ class Config:
     @property
     def learning_rate(self) -> Schedule:
         schedule = parse_schedule(self.ppo.learning_rate, "learning_rate")
-        is_plain = schedule == Schedule(schedule.start, schedule.start)
+        is_plain = "(" not in self.ppo.learning_rate
         return dataclasses.replace(schedule, end=0.0) if self.ppo.anneal_lr and is_plain else schedule
 
     @property
@@ -297,8 +297,9 @@ def to_json(config: Config) -> dict[str, Any]:
 
 def from_json(record: dict[str, Any]) -> Config:
     """Read back what `to_json` wrote; a setting this version does not know is an error, not a silent loss."""
+    _refuse_foreign(Config, record)
     groups = {name: _read_group(kind, record.get(name, {})) for name, kind in _groups().items()}
-    thresholds = tuple(Threshold(**t) for t in record.get("thresholds", ()))
+    thresholds = tuple(_read_group(Threshold, t) for t in record.get("thresholds", ()))
     return Config(**groups, preset=record.get("preset", "custom"), thresholds=thresholds)
 
 
@@ -308,10 +309,13 @@ def _groups() -> dict[str, type]:
 
 
 def _read_group(kind: type, record: dict[str, Any]) -> Any:
-    known = {f.name for f in dataclasses.fields(kind)}
-    if foreign := set(record) - known:
+    _refuse_foreign(kind, record)
+    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in record.items()})
+
+
+def _refuse_foreign(kind: type, record: dict[str, Any]) -> None:
+    if foreign := set(record) - {f.name for f in dataclasses.fields(kind)}:
         raise ConfigError(
             f"config.json has the setting {sorted(foreign)[0]!r}, which this version of courtside does not know; "
             "it was written by another version. Install that version, or remove the setting."
         )
-    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in record.items()})

@@ -107,6 +107,7 @@ def play_host_episodes(host: Host, choose: Any, seed: int, num_episodes: int) ->
 
 
 def _play_first_episodes(host: Host, choose: Any, seed: int) -> Episodes:
+    """Episodes cut by the guard count with what they had until then."""
     features = host.reset(seed)
     ended = np.zeros(host.num_envs, bool)
     returns, lengths = np.zeros(host.num_envs), np.zeros(host.num_envs, np.int64)
@@ -114,8 +115,9 @@ def _play_first_episodes(host: Host, choose: Any, seed: int) -> Episodes:
         step = host.step(decode_action(host.spec.action, choose(features, t), np))
         features = step.features
         first = step.ended & ~ended
-        returns = np.where(first, step.episode_return.mean(axis=-1), returns)
-        lengths = np.where(first, step.episode_length, lengths)
+        so_far = np.where(ended, returns, returns + step.reward.mean(axis=-1))
+        returns = np.where(first, step.episode_return.mean(axis=-1), so_far)
+        lengths = np.where(first, step.episode_length, lengths + ~ended)
         ended |= first
         if ended.all():
             break

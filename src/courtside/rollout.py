@@ -14,7 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from courtside.algos import ppo
 from courtside.envs.base import Env
@@ -36,11 +36,9 @@ def start_envs(env: Env, setup: ppo.Setup, state: TrainState, key: PRNGKeyArray)
 
 def collect(env: Env, setup: ppo.Setup, state: TrainState) -> tuple[TrainState, Rollout, Metrics]:
     """The Rollout Phase of a JAX world."""
-    key, noise_key, step_key, fresh_key = jax.random.split(state.key, 4)
-    shape = (setup.num_steps, setup.num_envs)
-    noise = distributions.draw_noise(setup.action, noise_key, (*shape, setup.num_agents))
-    fresh = jax.vmap(jax.vmap(lambda k: start_episode(env, k)))(jax.random.split(fresh_key, shape))
-    step_keys = jax.random.split(step_key, shape)
+    key, rollout_key = jax.random.split(state.key)
+    noise, step_keys, reset_keys = draw_randomness(setup, rollout_key)
+    fresh = jax.vmap(jax.vmap(lambda k: start_episode(env, k)))(reset_keys)
 
     def step(carry: tuple[Any, Any, Any], inputs: tuple[Any, Any, Any]) -> tuple[Any, Any]:
         env_state, obs, policy_state = carry
@@ -63,6 +61,21 @@ def collect(env: Env, setup: ppo.Setup, state: TrainState) -> tuple[TrainState, 
     return state, rollout, summarize_episodes(ends)
 
 
+def draw_randomness(
+    setup: ppo.Setup, key: PRNGKeyArray
+) -> tuple[Float[Array, "T B A K"], Key[Array, "T B"], Key[Array, "T B"]]:
+    """All that a rollout draws, from one call: noise of the actions, keys of the steps and of the resets.
+
+    A key is two random words, so words that come out of a generator are as good as keys that were split.
+    """
+    steps, envs, agents = setup.num_steps, setup.num_envs, setup.num_agents
+    num_noise = agents * distributions.noise_size(setup.action)
+    bits = jax.random.bits(key, (steps, envs, num_noise + 4), jnp.uint32)
+    noise = distributions.noise_from_bits(setup.action, bits[..., 4:].reshape(steps, envs, agents, -1))
+    step_keys, reset_keys = (jax.random.wrap_key_data(bits[..., i : i + 2]) for i in (0, 2))
+    return noise, step_keys, reset_keys
+
+
 def collect_host(
     host: Host, choose: Callable[[np.ndarray, int], np.ndarray], features: np.ndarray, num_steps: int
 ) -> tuple[np.ndarray, Rollout, EpisodeEnd]:
@@ -70,13 +83,17 @@ def collect_host(
 
     Returns the features to go on from, the rollout and the episodes' ends.
     """
-    rows = []
+    columns: list[np.ndarray] = []
     for t in range(num_steps):
         action = choose(features, t)
         step = host.step(decode_action(host.spec.action, action, np))
-        rows.append((features, action, *(np.array(part) for part in step[1:])))
-        features = np.array(step.features)
-    stacked = jax.device_put([*(np.stack(column) for column in zip(*rows, strict=True)), features])
+        row = (features, action, *step[1:])
+        if not columns:
+            columns = [np.empty((num_steps, *part.shape), part.dtype) for part in row]
+        for column, part in zip(columns, row, strict=True):
+            column[t] = part
+        features = step.features.copy()
+    stacked = jax.device_put([*columns, features])
     return features, Rollout(*stacked[:6], last_features=stacked[-1]), EpisodeEnd(*stacked[6:-1])
 
 

@@ -232,7 +232,7 @@ def read_config(folder: str | Path) -> Config:
             f"it was written by courtside {record.get('courtside')}. Update courtside to use this run."
         )
     try:
-        config = configs.from_json(record)
+        config = configs.from_json({name: part for name, part in record.items() if name not in ("format", "courtside")})
         config.validate()
     except ConfigError as error:
         raise CheckpointError(f"{path} cannot be used. {error}") from error

@@ -112,10 +112,11 @@ def contains(space: Space, value: Any) -> bool:
     match space:
         case Discrete(n):
             value = np.asarray(value)
-            return value.shape == () and bool(0 <= value < n)
+            return value.shape == () and bool(0 <= value < n and value % 1 == 0)
         case MultiDiscrete(nvec):
             value = np.asarray(value)
-            return value.shape == space.shape and bool(np.all((value >= 0) & (value < np.asarray(nvec))))
+            whole = value.shape == space.shape and np.all(value % 1 == 0)
+            return bool(whole and np.all((value >= 0) & (value < np.asarray(nvec))))
         case Box():
             value = np.asarray(value)
             inside = (

@@ -111,7 +111,7 @@ def _evaluate(config: Config, engine: Engine, state: TrainState, update: int) ->
     """Evaluate the policy of this moment; the state that scored is the state that is kept as best."""
     seed = evaluation_seed(config.run.seed, update)
     episodes = engine.play(state.policy, seed, config.run.eval_episodes, config.run.eval_deterministic)
-    score = float(np.mean(episodes.returns))
+    score = float(np.float32(np.mean(episodes.returns)))  # as best_score holds it, so that an equal score is no better
     is_best = score > float(state.best_score)
     if is_best:
         state = eqx.tree_at(lambda s: s.best_score, state, jnp.asarray(score, jnp.float32))

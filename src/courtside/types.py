@@ -7,11 +7,7 @@ Order is P, T, B, A, rest. A single-agent world has A = 1. `*batch` stands for t
 from __future__ import annotations
 
 import equinox as eqx
-import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
-
-AnyArray = Array | np.ndarray
-"""Worlds outside JAX hand over NumPy arrays."""
 
 Obs = PyTree[Array]
 """What the agents see: arrays with leading axes `*batch A`, as nested as the env's observation space."""
@@ -44,25 +40,25 @@ class EpisodeState(eqx.Module):
 class EpisodeEnd(eqx.Module):
     """Which episodes ended in a step, and with what; the numbers count only where `ended`."""
 
-    ended: Bool[AnyArray, "*batch"]
-    episode_return: Float[AnyArray, "*batch A"]
-    episode_length: Int[AnyArray, "*batch"]
+    ended: Bool[Array, "*batch"]
+    episode_return: Float[Array, "*batch A"]
+    episode_length: Int[Array, "*batch"]
 
 
 class Rollout(eqx.Module):
     """T steps of B envs, exactly as the policy saw them: the only thing the Learning Phase is given."""
 
-    features: Float[AnyArray, "T B A D"]
+    features: Float[Array, "T B A D"]
     """Observations as `preprocess.encode` lays them out, before running normalisation."""
-    action: AnyArray
+    action: Array
     """As drawn from the policy, before any clipping to the env's range. [T, B, A] or [T, B, A, U]"""
-    reward: Float[AnyArray, "T B A"]
+    reward: Float[Array, "T B A"]
     """As the env paid it."""
-    terminated: Bool[AnyArray, "T B A"]
-    truncated: Bool[AnyArray, "T B A"]
-    final_features: Float[AnyArray, "T B A D"]
+    terminated: Bool[Array, "T B A"]
+    truncated: Bool[Array, "T B A"]
+    final_features: Float[Array, "T B A D"]
     """What each step led to, never replaced by a reset."""
-    last_features: Float[AnyArray, "B A D"]
+    last_features: Float[Array, "B A D"]
     """What the policy would act on next: the bootstrap of the last step."""
 
 

@@ -6,6 +6,7 @@ Parameters are a dict of arrays: `actor0.weight`, `actor0.bias`, ..., `critic0.w
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,7 +73,7 @@ def logits(params: Params, x: np.ndarray) -> np.ndarray:
 def _edges(action: Space) -> list[tuple[int, int]]:
     sizes = (action.n,) if isinstance(action, Discrete) else action.nvec
     ends = np.cumsum((0, *sizes))
-    return list(zip(ends[:-1], ends[1:], strict=True))
+    return list(itertools.pairwise(ends))
 
 
 def distribution(action: Space, params: Params, head: np.ndarray, taken: np.ndarray) -> tuple[Any, ...]:
@@ -108,9 +109,7 @@ def _surrogate(log_ratio: np.ndarray, advantage: np.ndarray, clip: float) -> tup
     return -np.minimum(plain, clipped), np.where(inside | (plain < clipped), -plain, 0.0)
 
 
-def _value_loss(
-    s: Settings, value: np.ndarray, old: np.ndarray, target: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _value_loss(s: Settings, value: np.ndarray, old: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Per sample: the value loss and its derivative by the value."""
     error = value - target
     if not s.clip_vloss:

@@ -5,6 +5,7 @@ Left out are those of Atari (14 to 22) and of recurrent networks (32 to 36).
 
 import dataclasses
 import functools
+import itertools
 
 import equinox as eqx
 import jax
@@ -12,7 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 import numpy_ppo
 import pytest
-from tree_equality import as_numpy, assert_bit_equal, differs
 
 from courtside import rollout
 from courtside.algos import ppo
@@ -23,6 +23,7 @@ from courtside.ops.permutation import random_order
 from courtside.preprocess import OBS_CLIP, REWARD_CLIP
 from courtside.spaces import Box, Discrete, MultiDiscrete
 from courtside.types import Rollout, RunningStats
+from tree_equality import as_numpy, assert_bit_equal, differs
 
 OBSERVATION, CHOICE, REAL = Box(-1.0, 1.0, (3,)), Discrete(4), Box(-0.5, 0.5, (2,))
 T, B, M = 8, 4, 32
@@ -124,7 +125,7 @@ def twin_epochs(setup, hyper, state, params, batch):
     adam, twin = numpy_ppo.Adam(params), Twin([params], [], [], [])
     _, shuffle_key = jax.random.split(state.key)
     for epoch in range(int(hyper.update_epochs)):
-        order = np.asarray(random_order(jax.random.fold_in(shuffle_key, epoch), M))
+        order = np.asarray(random_order(shuffle_key, M, epoch))
         for indices in order.reshape(setup.num_minibatches, -1):
             minibatch = {name: column[indices] for name, column in batch.items()}
             _, parts, grads = numpy_ppo.loss_and_gradient(settings, twin.params[-1], minibatch)
@@ -199,7 +200,7 @@ def test_detail_01_fixed_length_rollouts_with_carried_state():
     rollouts = [collected for collected, _ in tracked()]
     seen = np.concatenate([np.asarray(c.features[:, 0, 0, 0]) for c in rollouts])
     np.testing.assert_array_equal(seen, np.arange(24) % 5)
-    for before, after in zip(rollouts, rollouts[1:], strict=False):
+    for before, after in itertools.pairwise(rollouts):
         np.testing.assert_array_equal(before.last_features, after.features[0])
     assert rollouts[0].features.shape == (T, B, 1, 3)
 
@@ -256,7 +257,7 @@ def base_batch():
 
 
 def test_detail_05_advantages_with_bootstrap_and_td_lambda_returns():
-    setup, hyper, state = make()
+    _setup, _hyper, state = make()
     r, params = make_rollout(), numpy_ppo.to_dict(state.params)
     assert np.any(r.truncated)
     assert np.any(r.terminated)
@@ -265,7 +266,13 @@ def test_detail_05_advantages_with_bootstrap_and_td_lambda_returns():
     final = numpy_ppo.values(params, np.asarray(r.final_features, np.float64))
     following = np.where(r.truncated, final, np.concatenate([value[1:], last[None]]))
     expected = numpy_ppo.advantages(
-        np.asarray(r.reward, np.float64), value, following, np.asarray(r.terminated), np.asarray(r.truncated), 0.99, 0.95
+        np.asarray(r.reward, np.float64),
+        value,
+        following,
+        np.asarray(r.terminated),
+        np.asarray(r.truncated),
+        0.99,
+        0.95,
     )
     batch = base_batch()
     np.testing.assert_allclose(batch.value, value.ravel(), rtol=1e-5, atol=1e-5)
@@ -282,7 +289,7 @@ def test_detail_06_minibatches_cover_every_sample_once_in_a_fresh_order():
     np.testing.assert_allclose(
         metrics["losses/value_loss"], 0.5 * np.mean(np.square(np.asarray(batch.advantage))), rtol=1e-5
     )
-    orders = [random_order(jax.random.fold_in(jax.random.key(1), i), M) for i in range(2)]
+    orders = [random_order(jax.random.key(1), M, i) for i in range(2)]
     assert not np.array_equal(*orders)
     other_key = eqx.tree_at(lambda s: s.key, state, jax.random.key(99))
     one, two = (update_jit(setup, hyper, s, make_rollout())[0].params for s in (state, other_key))
@@ -356,9 +363,7 @@ def test_detail_10_combined_loss_with_entropy_bonus():
     np.testing.assert_allclose(loss, expected, rtol=1e-6)
     nothing = shift(half(base_batch()), advantage=jnp.zeros(16))
     _, before, grads = policy_loss(setup, only(hyper, ent=1.0), state, nothing)
-    stepped = eqx.tree_at(
-        lambda s: s.params, state, jax.tree.map(lambda p, g: p - 0.1 * g, state.params, grads)
-    )
+    stepped = eqx.tree_at(lambda s: s.params, state, jax.tree.map(lambda p, g: p - 0.1 * g, state.params, grads))
     assert policy_loss(setup, hyper, stepped, nothing)[1]["entropy"] > before["entropy"]
 
 
@@ -384,7 +389,16 @@ def test_detail_12_debug_variables():
     """Losses, entropy, clip fraction, approximate KL, ... all there and finite."""
     setup, hyper, state = make()
     _, metrics = update_jit(setup, hyper, state, make_rollout())
-    names = "policy_loss value_loss entropy approx_kl old_approx_kl clipfrac explained_variance grad_norm".split()
+    names = [
+        "policy_loss",
+        "value_loss",
+        "entropy",
+        "approx_kl",
+        "old_approx_kl",
+        "clipfrac",
+        "explained_variance",
+        "grad_norm",
+    ]
     assert set(metrics) == {*(f"losses/{n}" for n in names), "charts/learning_rate"} == set(ppo.METRICS)
     assert all(np.isfinite(v) for v in metrics.values())
     target, value = np.asarray(base_batch().target, np.float64), np.asarray(base_batch().value, np.float64)

@@ -1,5 +1,7 @@
 """The network: its weights at the start, and its forward pass against NumPy."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,8 +15,12 @@ from courtside.spaces import Box, Dict, Discrete, MultiDiscrete
 OBSERVATION = Box(-1.0, 1.0, (5,))
 
 
+make_jit = jax.jit(make_actor_critic, static_argnums=(0, 1, 2))
+
+
+@functools.cache
 def make(action=Discrete(3), observation=OBSERVATION, seed=0, **net):  # noqa: B008
-    return make_actor_critic(NetConfig(**net), observation, action, jax.random.key(seed))
+    return make_jit(NetConfig(**net), observation, action, jax.random.key(seed))
 
 
 def features(*batch, size=5, seed=0):
@@ -117,7 +123,7 @@ def test_shared_torso_has_fewer_parameters_and_one_gradient_path():
     count = lambda net: sum(leaf.size for leaf in jax.tree.leaves(net))  # noqa: E731
     assert count(make(shared_torso=True)) < count(make())
     x = features(3)
-    of_value = jax.grad(lambda net: jnp.sum(net.value(x)))
+    of_value = jax.jit(jax.grad(lambda net: jnp.sum(net.value(x))))
     assert np.any(of_value(make(shared_torso=True)).actor_torso.layers[0].weight != 0)
     np.testing.assert_array_equal(of_value(make()).actor_torso.layers[0].weight, 0)
 
@@ -131,8 +137,8 @@ def test_log_deviation_does_not_depend_on_the_state():
 
 def test_a_population_of_networks_runs_under_vmap():
     keys = jax.random.split(jax.random.key(0), 3)
-    nets = jax.vmap(lambda k: make_actor_critic(NetConfig(), OBSERVATION, Discrete(3), k))(keys)
+    nets = jax.jit(jax.vmap(lambda k: make_actor_critic(NetConfig(), OBSERVATION, Discrete(3), k)))(keys)
     x = features(4)
     together = jax.vmap(lambda net: net.policy_and_value(x)[1])(nets)
-    alone = np.stack([make_actor_critic(NetConfig(), OBSERVATION, Discrete(3), k).value(x) for k in keys])
+    alone = np.stack([make_jit(NetConfig(), OBSERVATION, Discrete(3), k).value(x) for k in keys])
     np.testing.assert_allclose(together, alone, rtol=1e-5, atol=1e-6)

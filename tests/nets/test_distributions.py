@@ -8,12 +8,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from courtside.nets.distributions import draw_noise, head_size, log_prob_and_entropy, mode, sample
+from courtside.nets import distributions
+from courtside.nets.distributions import head_size, noise_from_bits, noise_size
 from courtside.spaces import Box, Discrete, MultiDiscrete
 
 ONE, SEVERAL, REAL = Discrete(4), MultiDiscrete((2, 3, 4)), Box(-1.0, 1.0, (3,))
 SPACES = {"discrete": ONE, "multi-discrete": SEVERAL, "continuous": REAL}
 DRAWS = 20_000
+
+# Compiled as a whole: op by op each small piece would be compiled on its own.
+draw_noise = jax.jit(distributions.draw_noise, static_argnums=(0, 2))
+sample = jax.jit(distributions.sample, static_argnums=0)
+mode = jax.jit(distributions.mode, static_argnums=0)
+log_prob_and_entropy = jax.jit(distributions.log_prob_and_entropy, static_argnums=0)
 
 
 def make_head(space, batch=(5,), seed=0):
@@ -113,6 +120,18 @@ def test_normal_draws_have_their_mean_deviation_and_shape():
     assert np.abs(correlation).max() < 0.03
 
 
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
+def test_noise_is_finite_at_both_ends_of_the_random_bits(space):
+    """All bits 0 and all bits 1 are the far ends: large, but numbers, and the normal ones opposite."""
+    bits = jnp.array([[0] * noise_size(space), [2**32 - 1] * noise_size(space)], jnp.uint32)
+    noise = np.asarray(noise_from_bits(space, bits))
+    assert np.all(np.isfinite(noise))
+    assert np.all(noise[1] > 5)
+    assert np.all(noise[0] < -2.5)
+    if space is REAL:
+        np.testing.assert_allclose(noise[0], -noise[1], rtol=1e-3)
+
+
 def test_mode_is_the_likeliest():
     np.testing.assert_array_equal(mode(ONE, jnp.array([[0.0, 3.0, 1.0, 2.0]])), [1])
     head = jnp.array([[0.0, 1.0, 5.0, 4.0, 3.0, 0.0, 0.0, 9.0, 0.0]])
@@ -136,7 +155,7 @@ def test_gradients_are_finite_even_at_extreme_heads(space):
         log_prob, entropy = log_prob_and_entropy(space, head, action)
         return jnp.sum(log_prob) + jnp.sum(entropy)
 
-    gradient = jax.grad(total)(head if space is not REAL else jnp.clip(head, -8, 8))
+    gradient = jax.jit(jax.grad(total))(head if space is not REAL else jnp.clip(head, -8, 8))
     assert np.all(np.isfinite(gradient))
     assert np.any(np.asarray(gradient) != 0)
 
@@ -150,9 +169,7 @@ def test_a_certain_choice_has_zero_entropy_not_nan():
 def test_jit_and_vmap_give_the_same(space):
     head = make_head(space)
     action = mode(space, make_head(space, seed=1))
-    plain = log_prob_and_entropy(space, head, action)
-    for other in (
-        jax.jit(lambda h, a: log_prob_and_entropy(space, h, a))(head, action),
-        jax.vmap(lambda h, a: log_prob_and_entropy(space, h, a))(head, action),
-    ):
+    plain = distributions.log_prob_and_entropy(space, head, action)
+    by_vmap = jax.jit(jax.vmap(lambda h, a: distributions.log_prob_and_entropy(space, h, a)))(head, action)
+    for other in (log_prob_and_entropy(space, head, action), by_vmap):
         np.testing.assert_allclose(np.stack(other), np.stack(plain), rtol=1e-5, atol=1e-6)

@@ -3,6 +3,7 @@
 import functools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -12,10 +13,12 @@ KEYS = 4000
 
 
 @functools.cache
-def orders(n, num_keys=KEYS):
-    """Many orders of n things. [num_keys, n]"""
-    keys = jax.random.split(jax.random.key(17), num_keys)
-    return np.asarray(jax.jit(jax.vmap(lambda k: random_order(k, n)))(keys))
+def orders(n, num_keys=KEYS, by_turn=False):
+    """Many orders of n things, from as many keys or from as many turns of one key. [num_keys, n]"""
+    if by_turn:
+        draw = lambda turn: random_order(jax.random.key(17), n, turn)  # noqa: E731
+        return np.asarray(jax.jit(jax.vmap(draw))(jnp.arange(num_keys)))
+    return np.asarray(jax.jit(jax.vmap(lambda k: random_order(k, n)))(jax.random.split(jax.random.key(17), num_keys)))
 
 
 def slow_order(constants, n):
@@ -38,24 +41,35 @@ def slow_order(constants, n):
     return order
 
 
-def draw_constants(key):
-    bits = np.asarray(jax.random.bits(key, (2, ROUNDS), np.uint32))
-    return [(int(offset), int(factor)) for offset, factor in bits.T]
+def slow_constants(key, turn=0):
+    """The hash of key and turn, word by word in Python's whole numbers: (offset, factor) of every round."""
+    wrap, found = 2**32, []
+    for i in range(2 * ROUNDS):
+        mixed = (i * 0x9E3779B9 + turn * 0xC2B2AE3D) % wrap
+        for word in np.asarray(jax.random.key_data(key)).tolist():
+            mixed ^= word
+            mixed = (mixed ^ (mixed >> 16)) * 0x85EBCA6B % wrap
+            mixed = (mixed ^ (mixed >> 13)) * 0xC2B2AE35 % wrap
+            mixed ^= mixed >> 16
+        found.append(mixed)
+    return list(zip(found[:ROUNDS], found[ROUNDS:], strict=True))
 
 
 def test_the_slow_twin_is_one_to_one_for_every_size_to_300():
     for seed in range(3):
-        constants = draw_constants(jax.random.key(seed))
+        constants = slow_constants(jax.random.key(seed))
         for n in range(1, 301):
             assert sorted(slow_order(constants, n)) == list(range(n))
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17, 31, 32, 33, 100, 127, 128, 129, 255, 257, 299, 300])
+@pytest.mark.parametrize(
+    "n", [1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17, 31, 32, 33, 100, 127, 128, 129, 255, 257, 299, 300]
+)
 def test_small_sizes_are_permutations_and_agree_with_the_slow_twin(n):
     key = jax.random.key(n)
     order = jax.jit(random_order, static_argnums=1)(key, n)
     np.testing.assert_array_equal(np.sort(order), np.arange(n))
-    np.testing.assert_array_equal(order, slow_order(draw_constants(key), n))
+    np.testing.assert_array_equal(order, slow_order(slow_constants(key), n))
 
 
 @pytest.mark.parametrize("n", [512, 1000, 4095, 4096, 4097, 65_536, 100_003, 300_000])
@@ -73,14 +87,24 @@ def test_plain_jit_and_vmap_agree_and_keys_differ():
     assert len({row.tobytes() for row in together}) == 8
 
 
+def test_every_turn_of_one_key_is_another_order():
+    turns = jnp.arange(50)
+    found = np.asarray(jax.jit(jax.vmap(lambda t: random_order(jax.random.key(1), 200, t)))(turns))
+    np.testing.assert_array_equal(np.sort(found, axis=-1), np.tile(np.arange(200), (50, 1)))
+    assert len({row.tobytes() for row in found}) == 50
+    for turn in (0, 7):
+        assert slow_order(slow_constants(jax.random.key(1), turn), 200) == found[turn].tolist()
+
+
 def test_same_key_same_order():
     np.testing.assert_array_equal(random_order(jax.random.key(5), 100), random_order(jax.random.key(5), 100))
 
 
-@pytest.mark.parametrize("n", [64, 100, 128, 512])
-def test_each_index_lands_in_each_quarter_equally_often(n):
+@pytest.mark.parametrize("by_turn", [False, True], ids=["keys", "turns"])
+@pytest.mark.parametrize("n", [100, 128, 512])
+def test_each_index_lands_in_each_quarter_equally_often(n, by_turn):
     """Chi-square over 3 free counts per index; the mean over indices must be near 3, the worst not absurd."""
-    quarter = np.argsort(orders(n), axis=-1) * 4 // n
+    quarter = np.argsort(orders(n, by_turn=by_turn), axis=-1) * 4 // n
     counts = np.stack([(quarter == q).sum(0) for q in range(4)])
     chi_square = ((counts - KEYS / 4) ** 2 / (KEYS / 4)).sum(0)
     assert chi_square.mean() < 5
@@ -88,13 +112,14 @@ def test_each_index_lands_in_each_quarter_equally_often(n):
 
 
 @pytest.mark.parametrize("n", [128, 100, 512])
-@pytest.mark.parametrize("stride", [1, 2, 3, 4, 16, 32, 64])
-def test_near_and_regular_neighbours_are_separated(n, stride):
+@pytest.mark.parametrize("by_turn", [False, True], ids=["keys", "turns"])
+def test_near_and_regular_neighbours_are_separated(n, by_turn):
     """Samples of one env lie at a fixed stride: two of them share a quarter about as often as chance has it."""
-    quarter = np.argsort(orders(n), axis=-1) * 4 // n
-    together = (quarter[:, :-stride] == quarter[:, stride:]).mean()
+    quarter = np.argsort(orders(n, by_turn=by_turn), axis=-1) * 4 // n
     chance = (n / 4 - 1) / (n - 1)
-    assert abs(together - chance) < 0.05
+    for stride in (1, 2, 3, 4, 16, 32, 64):
+        together = (quarter[:, :-stride] == quarter[:, stride:]).mean()
+        assert abs(together - chance) < 0.05, stride
 
 
 @pytest.mark.parametrize("n", [128, 512])

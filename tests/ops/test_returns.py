@@ -57,7 +57,9 @@ def flag(*values):
 @given(numbers, numbers, numbers, flags, flags, shares, shares)
 def test_advantage_agrees_with_the_loop(reward, value, next_value, terminated, truncated, gamma, lam):
     ended = terminated | truncated
-    found = advantage_jit(*f32(reward, value, next_value), jnp.asarray(terminated), jnp.asarray(ended), *f32(gamma, lam))
+    found = advantage_jit(
+        *f32(reward, value, next_value), jnp.asarray(terminated), jnp.asarray(ended), *f32(gamma, lam)
+    )
     expected = slow_advantage(reward, value, next_value, terminated, ended, gamma, lam)
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-4)
 

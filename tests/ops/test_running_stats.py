@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tree_equality import assert_close
 
 from courtside.ops.running_stats import make_running_stats, merge_batch, normalize, scale
 from courtside.types import RunningStats
+from tree_equality import assert_close
 
 merge = jax.jit(merge_batch)
 

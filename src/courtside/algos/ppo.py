@@ -183,7 +183,8 @@ def update(setup: Setup, hyper: Hyper, state: TrainState, rollout: Rollout) -> t
     learner, unravel = _make_learner(state)
 
     def epoch(i: Array, learner: Learner) -> Learner:
-        return _run_epoch(setup, hyper, state, batch, unravel, jax.random.fold_in(shuffle_key, i), learner)
+        order = random_order(shuffle_key, batch.advantage.shape[0], i).reshape(setup.num_minibatches, -1)
+        return _run_epoch(setup, hyper, state, batch, unravel, order, learner)
 
     learner = jax.lax.fori_loop(0, hyper.update_epochs, epoch, learner)
     metrics = _make_metrics(hyper, state, batch, learner)
@@ -226,11 +227,15 @@ def _next_values(setup: Setup, state: TrainState, rollout: Rollout, value: Float
 
 
 def _run_epoch(
-    setup: Setup, hyper: Hyper, state: TrainState, batch: Batch, unravel: Any, key: PRNGKeyArray, learner: Learner
+    setup: Setup,
+    hyper: Hyper,
+    state: TrainState,
+    batch: Batch,
+    unravel: Any,
+    order: Int[Array, "minibatches samples"],
+    learner: Learner,
 ) -> Learner:
-    """One pass over the batch in a fresh random order; every sample is in exactly one minibatch."""
-    num_samples = batch.advantage.shape[0]
-    order = random_order(key, num_samples).reshape(setup.num_minibatches, -1)
+    """One pass over the batch in the given order, which has every sample in exactly one minibatch."""
 
     def minibatch_step(learner: Learner, indices: Array) -> tuple[Learner, None]:
         minibatch = jax.tree.map(lambda x: x[indices], batch)

@@ -45,17 +45,25 @@ class HostEngine:
         self.hyper = ppo.make_hyper(config)
         self._init = jax.jit(functools.partial(init_learner, self.setup))
         self._draw = jax.jit(functools.partial(draw_noise, self.setup), static_argnums=1)
-        self._act = jax.jit(functools.partial(ppo.act, self.setup))
-        self._greedy = jax.jit(functools.partial(ppo.act_greedily, self.setup))
+        self._policy_tree = jax.tree.structure(self.template().policy)
+        self._act = jax.jit(self._act_on_leaves)
+        self._greedy = jax.jit(self._act_greedily_on_leaves)
         self._update: Callable[..., Any] = jax.jit(functools.partial(learn, self.setup), donate_argnums=1)
 
     def compile(self) -> None:
         """Run each program once on empty input, so that later calls take the fast path."""
         state = self._init(np.uint32(0))
-        policy, features = state.policy, self._empty_features(self.host.num_envs)
+        features = self._empty_features(self.host.num_envs)
         key, noise = self._draw(state.key, self.setup.num_steps)
-        self._act(policy, features, state.policy_state, np.asarray(noise[0]))
+        self._act(jax.tree.leaves(state.policy), features, np.asarray(noise[0]))
         self._update(self.hyper, state, key, *self._empty_rollout(features, np.asarray(noise)))
+
+    def _act_on_leaves(self, leaves: list[Array], features: Array, noise: Array) -> Array:
+        """The policy comes as a plain list: taking a tree of modules apart at every step would cost as much as acting."""
+        return ppo.act(self.setup, jax.tree.unflatten(self._policy_tree, leaves), features, (), noise)[0]
+
+    def _act_greedily_on_leaves(self, leaves: list[Array], features: Array) -> Array:
+        return ppo.act_greedily(self.setup, jax.tree.unflatten(self._policy_tree, leaves), features, ())[0]
 
     def _empty_features(self, num_envs: int) -> np.ndarray:
         size = spaces.feature_size(self.spec.observation)
@@ -99,10 +107,8 @@ class HostEngine:
         return (self.config.run.seed + 1_000_003 * update) % 2**31
 
     def _chooser(self, policy: Policy, noise: np.ndarray) -> Callable[[np.ndarray, int], np.ndarray]:
-        def choose(features: np.ndarray, t: int) -> np.ndarray:
-            return np.asarray(self._act(policy, features, (), noise[t % len(noise)])[0])
-
-        return choose
+        leaves, act = jax.tree.leaves(policy), self._act
+        return lambda features, t: np.asarray(act(leaves, features, noise[t]))
 
     def rollout_share(self, state: TrainState, num_updates: int, seconds: float) -> float:
         return min(1.0, self._rollout_seconds / seconds)
@@ -111,13 +117,14 @@ class HostEngine:
         """With envs of its own, so that training episodes go on undisturbed."""
         if self._eval_host is None:
             self._eval_host = self._make_host(num_envs=min(MAX_EVAL_ENVS, episodes))
+        leaves = jax.tree.leaves(policy)
         if deterministic:
-            choose = lambda features, t: np.asarray(self._greedy(policy, features, ())[0])  # noqa: E731
+            choose = lambda features, t: np.asarray(self._greedy(leaves, features))  # noqa: E731
         else:
-            choose = self._sampler(policy, seed, self._eval_host.num_envs)
+            choose = self._sampler(leaves, seed, self._eval_host.num_envs)
         return play_host_episodes(self._eval_host, choose, seed, episodes)
 
-    def _sampler(self, policy: Policy, seed: int, num_envs: int) -> Callable[[np.ndarray, int], np.ndarray]:
+    def _sampler(self, leaves: list[Array], seed: int, num_envs: int) -> Callable[[np.ndarray, int], np.ndarray]:
         """Draws actions with noise that is made a block at a time."""
         block, key = 256, jax.random.key(seed)
         noise = np.zeros(0)
@@ -128,7 +135,7 @@ class HostEngine:
                 batch = (block, num_envs, self.spec.num_agents)
                 key, noise_key = jax.random.split(key)
                 noise = np.asarray(distributions.draw_noise(self.spec.action, noise_key, batch))
-            return np.asarray(self._act(policy, features, (), noise[t % block])[0])
+            return np.asarray(self._act(leaves, features, noise[t % block]))
 
         return choose
 

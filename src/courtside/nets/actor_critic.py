@@ -6,6 +6,7 @@ Continuous actions get a log deviation per number that does not depend on the st
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import equinox as eqx
@@ -79,26 +80,35 @@ class ActorCritic(eqx.Module):
 
 def make_actor_critic(config: NetConfig, observation: Space, action: Space, key: PRNGKeyArray) -> ActorCritic:
     """A fresh network for these spaces."""
-    actor_key, critic_key, policy_key, value_key = jax.random.split(key, 4)
-    size, top = spaces.feature_size(observation), config.hidden_sizes[-1]
     continuous = isinstance(action, Box)
     num_outputs = head_size(action) // 2 if continuous else head_size(action)
+    sizes = (spaces.feature_size(observation), *config.hidden_sizes)
+    hidden = [(fan_in, fan_out, HIDDEN_GAIN) for fan_in, fan_out in itertools.pairwise(sizes)]
+    heads = [(sizes[-1], num_outputs, POLICY_GAIN), (sizes[-1], 1, VALUE_GAIN)]
+    layers = make_layers([*hidden, *([] if config.shared_torso else hidden), *heads], key)
+    critic = tuple(layers[len(hidden) : -2])
     return ActorCritic(
-        actor_torso=_make_torso(config, size, actor_key),
-        critic_torso=None if config.shared_torso else _make_torso(config, size, critic_key),
-        policy_head=_make_linear(top, num_outputs, POLICY_GAIN, policy_key),
-        value_head=_make_linear(top, 1, VALUE_GAIN, value_key),
+        actor_torso=Torso(tuple(layers[: len(hidden)]), config.activation),
+        critic_torso=Torso(critic, config.activation) if critic else None,
+        policy_head=layers[-2],
+        value_head=layers[-1],
         log_std=jnp.zeros(num_outputs) if continuous else None,
     )
 
 
-def _make_torso(config: NetConfig, size: int, key: PRNGKeyArray) -> Torso:
-    sizes = (size, *config.hidden_sizes)
-    keys = jax.random.split(key, len(config.hidden_sizes))
-    layers = [_make_linear(a, b, HIDDEN_GAIN, k) for a, b, k in zip(sizes, sizes[1:], keys, strict=False)]
-    return Torso(tuple(layers), config.activation)
+def make_layers(shapes: list[tuple[int, int, float]], key: PRNGKeyArray) -> list[Linear]:
+    """Orthogonal weights (fan_in, fan_out, gain) and zero biases; all noise comes from one draw, which compiles faster."""
+    sizes = [fan_in * fan_out for fan_in, fan_out, _ in shapes]
+    noise = jax.random.normal(key, (sum(sizes),))
+    pieces = jnp.split(noise, list(itertools.accumulate(sizes))[:-1])
+    return [
+        Linear(_orthogonal(piece, fan_in, fan_out) * gain, jnp.zeros(fan_out))
+        for piece, (fan_in, fan_out, gain) in zip(pieces, shapes, strict=True)
+    ]
 
 
-def _make_linear(fan_in: int, fan_out: int, gain: float, key: PRNGKeyArray) -> Linear:
-    weight = jax.nn.initializers.orthogonal(gain)(key, (fan_in, fan_out), jnp.float32)
-    return Linear(weight, jnp.zeros(fan_out))
+def _orthogonal(noise: Float[Array, "size"], fan_in: int, fan_out: int) -> Float[Array, "fan_in fan_out"]:
+    """A uniformly random matrix with orthonormal rows or columns, whichever are fewer: Q of noise = Q R, R's diagonal > 0."""
+    q, r = jnp.linalg.qr(noise.reshape(max(fan_in, fan_out), min(fan_in, fan_out)))
+    q = q * jnp.sign(jnp.diagonal(r))[None, :]
+    return q if fan_in >= fan_out else q.T

@@ -10,7 +10,7 @@ import math
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray, UInt32
 
 from courtside import spaces
 from courtside.spaces import Box, Discrete, MultiDiscrete, Space
@@ -29,11 +29,25 @@ def head_size(space: Space) -> int:
             return 2 * spaces.feature_size(space)
 
 
-def draw_noise(space: Space, key: PRNGKeyArray, batch: tuple[int, ...]) -> Float[Array, "*batch K"]:
-    """Gumbel noise per choice, or normal noise per number."""
+def noise_size(space: Space) -> int:
+    """How many random numbers one action takes."""
+    return spaces.feature_size(space) if isinstance(space, Box) else head_size(space)
+
+
+def draw_noise(space: Space, key: PRNGKeyArray, batch: tuple[int, ...]) -> Float[Array, "*batch K2"]:
+    """The noise of a whole batch of actions."""
+    return noise_from_bits(space, jax.random.bits(key, (*batch, noise_size(space)), jnp.uint32))
+
+
+def noise_from_bits(space: Space, bits: UInt32[Array, "*batch K2"]) -> Float[Array, "*batch K2"]:
+    """Gumbel noise -log(-log u) per choice, or normal noise √2 erf⁻¹(2u - 1) per number.
+
+    u is the middle of one of 2²³ equal steps of (0, 1), so that neither end is ever hit.
+    """
+    uniform = ((bits >> 9).astype(jnp.float32) + 0.5) * 2.0**-23
     if isinstance(space, Box):
-        return jax.random.normal(key, (*batch, spaces.feature_size(space)))
-    return jax.random.gumbel(key, (*batch, head_size(space)))
+        return math.sqrt(2) * jax.lax.erf_inv(2.0 * uniform - 1.0)
+    return -jnp.log(-jnp.log(uniform))
 
 
 def sample(space: Space, head: Float[Array, "*batch K"], noise: Float[Array, "*batch K2"]) -> Array:

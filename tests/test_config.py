@@ -1,0 +1,206 @@
+"""Settings: derived sizes, every fault at once, flat overrides, and the round trip through JSON."""
+
+import dataclasses
+import json
+
+import pytest
+
+from courtside.config import (
+    Config,
+    EnvConfig,
+    NetConfig,
+    PPOConfig,
+    RunConfig,
+    Threshold,
+    from_json,
+    override,
+    to_json,
+    unknown_name,
+)
+from courtside.errors import ConfigError
+from courtside.presets import PRESETS
+from courtside.schedules import Schedule
+
+FAULTS = {
+    "total_timesteps": (0, "--total-timesteps is 0, but it must be above 0."),
+    "num_envs": (-1, "--num-envs is -1, but it must be above 0."),
+    "num_steps": (0, "--num-steps is 0, but it must be above 0."),
+    "num_minibatches": (0, "--num-minibatches is 0, but it must be above 0."),
+    "update_epochs": (0, "--update-epochs is 0, but it must be above 0."),
+    "eval_episodes": (0, "--eval-episodes is 0, but it must be above 0."),
+    "keep_checkpoints": (0, "--keep-checkpoints is 0, but it must be above 0."),
+    "max_grad_norm": (0.0, "--max-grad-norm is 0.0, but it must be above 0."),
+    "adam_eps": (float("nan"), "--adam-eps is nan, but it must be above 0."),
+    "worker_timeout": (0.0, "--worker-timeout is 0.0, but it must be above 0."),
+    "checkpoint_seconds": (-2.0, "--checkpoint-seconds is -2.0, but it must be above 0."),
+    "gamma": (1.01, "--gamma is 1.01, but it must lie between 0 and 1."),
+    "gae_lambda": (-0.1, "--gae-lambda is -0.1, but it must lie between 0 and 1."),
+    "vf_coef": (-1.0, "--vf-coef is -1.0, but it must be 0 or more."),
+    "num_workers": (-1, "--num-workers is -1, but it must be 0 (one per core) or more."),
+    "eval_every": (-2, "--eval-every is -2, but"),
+    "seed": (2**32, "--seed is 4294967296, but it must lie between 0 and 4294967295."),
+    "target_kl": (0.0, "--target-kl is 0.0, but it must be above 0; leave it out"),
+    "hidden_sizes": ((), "--hidden-sizes is (), but it must be one or more sizes above 0."),
+    "learning_rate": ("fast", "--learning-rate is 'fast', which is not a schedule"),
+    "clip_coef": ("-0.2", "--clip-coef is -0.2, but it must not go below 0."),
+    "ent_coef": ("linear(0.01, -1)", "--ent-coef is linear(0.01, -1), but it must not go below 0."),
+}
+
+
+def message(config):
+    with pytest.raises(ConfigError) as caught:
+        config.validate()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_each_fault_is_named(name):
+    value, expected = FAULTS[name]
+    assert expected in message(override(Config(), **{name: value}))
+
+
+def test_all_faults_come_at_once():
+    found = message(override(Config(), **{name: value for name, (value, _) in FAULTS.items()}))
+    for _, expected in FAULTS.values():
+        assert expected in found
+
+
+def test_defaults_and_presets_are_valid():
+    Config().validate()
+    for _, config in PRESETS.values():
+        config.validate()
+
+
+@pytest.mark.parametrize(("name", "value"), [("gamma", 0.0), ("gamma", 1.0), ("vf_coef", 0.0), ("seed", 0), ("seed", 2**32 - 1), ("eval_every", -1), ("eval_every", 0), ("ent_coef", "0")])  # fmt: skip
+def test_edges_are_valid(name, value):
+    override(Config(), **{name: value}).validate()
+
+
+def test_minibatches_must_divide_the_batch():
+    found = message(override(Config(), num_envs=4, num_steps=8, num_minibatches=5))
+    assert "--num-minibatches is 5, but it must divide the batch of 32 samples (4 envs x 8 steps)" in found
+    assert "the nearest that does is 4." in found
+
+
+def test_at_least_one_update_must_fit():
+    found = message(override(Config(), total_timesteps=511))
+    assert "--total-timesteps is 511, but one update takes the batch of 512 samples (4 envs x 128 steps)" in found
+    override(Config(), total_timesteps=512).validate()
+
+
+def test_one_sample_cannot_be_normalised():
+    tiny = override(Config(), num_envs=2, num_steps=2, num_minibatches=4)
+    assert "--no-norm-adv" in message(tiny)
+    override(tiny, norm_adv=False).validate()
+
+
+def test_derived_sizes():
+    config = override(Config(), num_envs=4, num_steps=128, num_minibatches=4, total_timesteps=500_000)
+    assert (config.batch_size, config.minibatch_size, config.num_updates) == (512, 128, 976)
+    assert override(config, total_timesteps=1023).num_updates == 1
+
+
+@pytest.mark.parametrize(("every", "expected"), [(-1, 97), (0, 0), (512, 1), (5119, 9), (5120, 10), (1, 1)])
+def test_updates_between_evaluations(every, expected):
+    assert override(Config(), eval_every=every).eval_updates == expected
+
+
+def test_ten_evaluations_of_a_very_short_run():
+    assert override(Config(), total_timesteps=512 * 3).eval_updates == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "anneal", "expected"),
+    [
+        ("3e-4", True, Schedule(3e-4, 0)),
+        ("3e-4", False, Schedule(3e-4, 3e-4)),
+        ("constant(3e-4)", True, Schedule(3e-4, 3e-4)),
+        ("linear(3e-4, 3e-4)", True, Schedule(3e-4, 3e-4)),
+        ("linear(3e-4, 1e-4)", True, Schedule(3e-4, 1e-4)),
+        ("exponential(1e-3, 1e-4)", True, Schedule(1e-3, 1e-4, exponential=True)),
+        ("warmup(0.1, 3e-4)", True, Schedule(3e-4, 3e-4, warmup=0.1)),
+    ],
+)
+def test_annealing_touches_a_plain_rate_only(text, anneal, expected):
+    assert override(Config(), learning_rate=text, anneal_lr=anneal).learning_rate == expected
+
+
+def test_override_by_flat_names():
+    config = override(Config(), num_envs=8, learning_rate=1e-3, hidden_sizes=[32, 16], seed=7, target_kl=0.02)
+    assert config.env.num_envs == 8
+    assert config.ppo.learning_rate == "0.001"
+    assert config.net.hidden_sizes == (32, 16)
+    assert (config.run.seed, config.ppo.target_kl) == (7, 0.02)
+    assert override(config, target_kl=None).ppo.target_kl is None
+    assert Config().env.num_envs == 4
+
+
+def test_override_keeps_preset_and_thresholds():
+    config = PRESETS["cartpole"][1]
+    changed = override(config, seed=3)
+    assert (changed.preset, changed.thresholds) == (config.preset, config.thresholds)
+
+
+def test_override_of_an_unknown_setting_lists_near_ones():
+    with pytest.raises(ConfigError, match=r"no setting named 'num_env'.*num_envs"):
+        override(Config(), num_env=8)
+
+
+def test_flat_names_are_unique_over_the_groups():
+    names = [f.name for kind in (RunConfig, EnvConfig, NetConfig, PPOConfig) for f in dataclasses.fields(kind)]
+    assert len(names) == len(set(names))
+
+
+def odd_config():
+    config = override(
+        Config(), env_id="gym:Pendulum-v1", hidden_sizes=(8,), target_kl=0.01, learning_rate="linear(1e-3, 0)",
+        norm_obs=True, workers="threads", eval_every=0, exp_name="née",
+    )  # fmt: skip
+    return dataclasses.replace(config, preset="odd", thresholds=(Threshold("a/b", ">=", 1.5, 10, "here"),))
+
+
+@pytest.mark.parametrize("config", [Config(), odd_config(), *(c for _, c in PRESETS.values())])
+def test_json_round_trip(config):
+    assert from_json(json.loads(json.dumps(to_json(config)))) == config
+
+
+def test_json_is_complete():
+    record = to_json(Config())
+    for group in ("run", "env", "net", "ppo"):
+        assert set(record[group]) == {f.name for f in dataclasses.fields(getattr(Config(), group))}
+
+
+def test_json_of_an_older_version_takes_the_defaults():
+    record = to_json(odd_config())
+    del record["ppo"]["adam_eps"], record["thresholds"]
+    assert from_json(record).ppo.adam_eps == 1e-5
+
+
+@pytest.mark.parametrize("group", ["run", "env", "net", "ppo"])
+def test_an_unknown_setting_is_refused(group):
+    record = to_json(Config())
+    record[group]["warp_factor"] = 9
+    with pytest.raises(ConfigError, match=r"'warp_factor'.*another version"):
+        from_json(record)
+
+
+def test_an_unknown_group_is_refused():
+    with pytest.raises(ConfigError, match=r"'mad4pg'.*another version"):
+        from_json(to_json(Config()) | {"mad4pg": {"num_atoms": 51}})
+
+
+def test_an_unknown_part_of_a_threshold_is_refused():
+    record = to_json(odd_config())
+    record["thresholds"][0]["mood"] = "good"
+    with pytest.raises(ConfigError, match=r"'mood'.*another version"):
+        from_json(record)
+
+
+def test_unknown_name_says_near_ones_or_all():
+    assert unknown_name("env", "cartpol", ["cartpole", "acrobot"]) == (
+        "There is no env named 'cartpol'. Did you mean cartpole?"
+    )
+    assert unknown_name("env", "zzz", ["cartpole", "acrobot"]).endswith("Known: acrobot, cartpole.")
+    assert unknown_name("env", "CARTPOLE", ["CartPole"], "courtside envs") == (
+        "There is no env named 'CARTPOLE'. Did you mean CartPole? `courtside envs` lists them all."
+    )

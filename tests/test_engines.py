@@ -1,0 +1,189 @@
+"""Engines: updates grouped in any way are the same updates, bit for bit; both kinds of world go through one interface."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from courtside import rollout
+from courtside.algos import ppo
+from courtside.config import Config, override
+from courtside.engines import Engine, make_engine
+from courtside.engines.host_engine import HostEngine
+from courtside.engines.jax_engine import JaxEngine
+from courtside.envs.probe import Constant
+from courtside.errors import ConfigError
+from tree_equality import assert_bit_equal, differs
+
+CONFIG = override(
+    Config(), env_id="cartpole", num_envs=4, num_steps=8, num_minibatches=2, update_epochs=2, hidden_sizes=(8,),
+    total_timesteps=32 * 40, norm_obs=True, norm_reward=True, eval_episodes=4,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def engine():
+    return make_engine(CONFIG)
+
+
+@pytest.fixture(scope="module")
+def twenty(engine):
+    return engine.run_chunk(engine.init(), 20)
+
+
+def in_pieces(engine, *lengths):
+    state, pieces = engine.init(), []
+    for length in lengths:
+        state, rows = engine.run_chunk(state, length)
+        pieces.append(rows)
+    return state, {name: np.concatenate([rows[name] for rows in pieces]) for name in pieces[0]}
+
+
+@pytest.mark.parametrize("lengths", [(7, 13), (1, 1, 18), (20,)], ids=str)
+def test_any_grouping_of_updates_is_the_same_run_bit_for_bit(engine, twenty, lengths):
+    """Parameters, optimizer, keys, worlds, normalisers, counters and metrics."""
+    assert_bit_equal(in_pieces(engine, *lengths), twenty)
+
+
+def test_going_on_from_what_a_file_could_hold_is_the_same_run(engine, twenty):
+    """Every array out to the host and back, keys as their bits: nothing hides in the engine."""
+    state, _ = in_pieces(engine, 7)
+
+    def through_host(x):
+        if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):
+            return jax.random.wrap_key_data(np.array(jax.random.key_data(x)))
+        return jax.device_put(np.array(x))
+
+    other = make_engine(CONFIG)
+    restored, _ = other.run_chunk(jax.tree.map(through_host, state), 13)
+    assert_bit_equal(restored, twenty[0])
+
+
+def test_another_seed_is_another_run(engine, twenty):
+    state, _ = engine.run_chunk(engine._init(np.uint32(2)), 20)
+    assert differs(state.params, twenty[0].params)
+    assert differs(state.env_state, twenty[0].env_state)
+
+
+def test_the_compiled_program_is_the_same_program(twenty):
+    """`compile` ahead of time, as training does it."""
+    engine = make_engine(CONFIG)
+    engine.compile()
+    assert_bit_equal(engine.run_chunk(engine.init(), 20), twenty)
+
+
+def test_everything_moves_and_stays_finite(engine, twenty):
+    start, (state, rows) = engine.init(), twenty
+    assert int(state.update) == 20
+    assert differs(start.params, state.params)
+    assert float(state.obs_stats.count) == pytest.approx(20 * 32, rel=1e-3)
+    assert float(state.return_stats.count) == pytest.approx(20 * 32, rel=1e-3)
+    assert set(rows) == {*rollout.METRICS, *ppo.METRICS}
+    assert all(column.shape == (20,) for column in rows.values())
+    assert all(np.isfinite(rows[name]).all() for name in ppo.METRICS)
+    assert rows["charts/episodes"].sum() > 10
+
+
+def test_the_rate_falls_along_the_run(twenty):
+    expected = 2.5e-4 * (1 - np.arange(20) / 40)
+    np.testing.assert_allclose(twenty[1]["charts/learning_rate"], expected, rtol=1e-5)
+
+
+def test_the_template_has_the_shapes_of_the_state(engine, twenty):
+    describe = lambda tree: jax.tree.map(lambda x: (x.shape, str(x.dtype)), tree)  # noqa: E731
+    assert describe(engine.template()) == describe(twenty[0])
+
+
+def test_measuring_the_split_leaves_the_run_alone(engine, twenty):
+    state, _ = in_pieces(engine, 7)
+    share = engine.rollout_share(state, 7, 10.0)
+    assert 0 < share <= 1
+    state, _ = engine.run_chunk(state, 13)
+    assert_bit_equal(state, twenty[0])
+
+
+def test_the_same_policy_and_seed_give_the_same_episodes(engine, twenty):
+    policy = twenty[0].policy
+    a, b, c = (np.asarray(engine.play(policy, seed, 4, False).returns) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(a, b)
+    assert not np.array_equal(a, c)
+    lengths = engine.play(policy, 1, 4, True).lengths
+    assert np.all((np.asarray(lengths) >= 1) & (np.asarray(lengths) <= 500))
+
+
+def test_memory_is_told_by_part(engine):
+    parts = engine.memory_mb()
+    assert set(parts) == {"envs", "rollout", "network"}
+    assert all(0 < mb < 10 for mb in parts.values())
+
+
+def test_notices_come_once():
+    engine = make_engine(override(CONFIG, env_id="CartPole-v1"))
+    assert any("JAX world" in note for note in engine.notices())
+    assert engine.notices() == []
+
+
+def test_make_engine_takes_the_users_jax_world(tmp_path, monkeypatch):
+    (tmp_path / "own_jax_world.py").write_text("from courtside.envs.probe import Constant as Mine\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    engine = make_engine(override(CONFIG, env_id="own_jax_world:Mine"))
+    assert isinstance(engine, JaxEngine)
+    assert isinstance(engine.env, Constant)
+    assert isinstance(engine, Engine)
+
+
+def test_make_engine_refuses_unknown_names():
+    with pytest.raises(ConfigError, match="cartpole"):
+        make_engine(override(CONFIG, env_id="cartpol"))
+
+
+HOST_CONFIG = override(CONFIG, env_id="gym:CartPole-v1", num_envs=2, num_steps=16, workers="serial")
+
+
+@pytest.fixture(scope="module")
+def host_run():
+    engine = make_engine(HOST_CONFIG)
+    assert isinstance(engine, HostEngine)
+    state, rows = engine.run_chunk(engine.init(), 4)
+    yield engine, state, rows
+    engine.close()
+
+
+def test_a_world_outside_jax_trains_through_the_same_update(host_run):
+    engine, state, rows = host_run
+    assert int(state.update) == 4
+    assert state.env_state is None
+    assert set(rows) == {*rollout.METRICS, *ppo.METRICS}
+    assert all(np.isfinite(rows[name]).all() for name in ppo.METRICS)
+    assert differs(engine.init().params, state.params)
+    assert 0 < engine.rollout_share(state, 4, 100.0) <= 1
+
+
+def test_the_same_seed_is_the_same_host_run_however_grouped(host_run):
+    _, state, rows = host_run
+    engine = make_engine(HOST_CONFIG)
+    try:
+        engine.compile()
+        pieces = in_pieces(engine, 1, 3)
+        assert_bit_equal(pieces, (state, rows))
+    finally:
+        engine.close()
+
+
+def test_host_evaluation_leaves_training_alone(host_run):
+    engine, state, _ = host_run
+    a, b = (engine.play(state.policy, 5, 3, False) for _ in range(2))
+    np.testing.assert_array_equal(a.returns, b.returns)
+    assert len(a.returns) == 3
+    np.testing.assert_array_equal(a.returns, a.lengths)
+    greedy = engine.play(state.policy, 5, 3, True)
+    assert len(greedy.lengths) == 3
+
+
+def test_rates_are_traced_so_that_another_rate_needs_no_new_program(engine):
+    faster = eqx.tree_at(lambda h: h.learning_rate.start, engine.hyper, jnp.float32(1e-2))
+    count = engine._chunk._cache_size()
+    state, _ = engine._run(faster, engine.init(), 2)
+    assert engine._chunk._cache_size() == count
+    assert differs(state.params, engine.run_chunk(engine.init(), 2)[0].params)

@@ -1,0 +1,91 @@
+"""Names of worlds: where each leads, and what an unknown one is told."""
+
+import sys
+
+import pytest
+
+from courtside.envs.base import Env
+from courtside.errors import ConfigError
+from courtside.registry import ENVS, EnvSource, find_env, load_object, make_jax_env
+
+
+@pytest.mark.parametrize("entry", ENVS, ids=lambda e: e.name)
+def test_every_world_of_ours_can_be_made_under_its_name(entry):
+    assert find_env(entry.name).kind == "jax"
+    env = make_jax_env(entry.name)
+    assert isinstance(env, Env)
+    assert env.spec.name == entry.name
+    assert entry.about
+
+
+@pytest.mark.parametrize("entry", [e for e in ENVS if e.aliases], ids=lambda e: e.name)
+def test_gymnasium_names_lead_to_our_worlds_and_say_so(entry):
+    for alias in entry.aliases:
+        source = find_env(alias)
+        assert (source.kind, source.name) == ("jax", entry.name)
+        assert f"gym:{alias}" in source.note
+
+
+def test_names_are_unique():
+    names = [name for entry in ENVS for name in (entry.name, *entry.aliases)]
+    assert len(names) == len(set(names))
+
+
+def test_capitals_do_not_matter_and_prefixes_decide():
+    assert find_env("CartPole") == EnvSource("jax", "cartpole")
+    assert find_env("gym:CartPole-v1") == EnvSource("gym", "CartPole-v1")
+    assert find_env("my.module:World") == EnvSource("module", "my.module:World")
+
+
+def test_a_plain_gymnasium_id_is_found_and_said():
+    source = find_env("MountainCarContinuous-v0")
+    assert (source.kind, source.name) == ("gym", "MountainCarContinuous-v0")
+    assert "Gymnasium's own" in source.note
+
+
+def test_an_unknown_world_lists_near_names():
+    with pytest.raises(ConfigError) as caught:
+        find_env("cartpol")
+    message = str(caught.value)
+    assert "There is no env named 'cartpol'. Did you mean cartpole" in message
+    assert "`courtside envs` lists them all" in message
+    assert "gym:NAME" in message
+
+
+def test_a_name_near_nothing_still_points_to_the_list():
+    with pytest.raises(ConfigError, match=r"no env named 'qqqq'.*courtside envs"):
+        find_env("qqqq")
+
+
+def test_load_object():
+    assert load_object("courtside.envs.probe:Constant").__name__ == "Constant"
+
+
+def test_a_missing_module_is_named():
+    with pytest.raises(ConfigError, match=r"no module 'no_such_module' to take 'World' from"):
+        load_object("no_such_module:World")
+
+
+def test_a_missing_class_lists_near_ones():
+    with pytest.raises(ConfigError, match=r"no class in courtside.envs.probe named 'Constan'.*Constant"):
+        load_object("courtside.envs.probe:Constan")
+
+
+@pytest.mark.parametrize("target", ["courtside.envs.probe:", "courtside.envs.probe"])
+def test_a_target_without_a_class_is_refused(target):
+    with pytest.raises(ConfigError):
+        load_object(target)
+
+
+def test_a_module_that_needs_something_missing_says_what(tmp_path, monkeypatch):
+    (tmp_path / "needs_it.py").write_text("import not_installed_here\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError, match=r"'needs_it' needs 'not_installed_here', which is not installed"):
+        load_object("needs_it:World")
+    assert "needs_it" not in sys.modules
+
+
+def test_the_users_own_class_is_loaded(tmp_path, monkeypatch):
+    (tmp_path / "own_world.py").write_text("class World:\n    answer = 42\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert load_object("own_world:World").answer == 42

@@ -1,0 +1,207 @@
+"""The Rollout Phase against a plain Python loop over the very same world and policy."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from courtside import rollout
+from courtside.algos import ppo
+from courtside.config import Config, override
+from courtside.envs.base import EnvSpec, make_timestep
+from courtside.hosts.base import HostStep
+from courtside.registry import make_jax_env
+from courtside.spaces import Box, Discrete
+from courtside.types import EpisodeEnd
+from tree_equality import assert_bit_equal
+
+T, B = 12, 3
+CONFIG = override(Config(), num_envs=B, num_steps=T, hidden_sizes=(4,), num_minibatches=2)
+
+
+class Walk:
+    """Two agents count their steps from a random start; the task is over at 6, the clock cuts after 4 steps."""
+
+    spec = EnvSpec(name="walk", observation=Box(0.0, 20.0, (1,)), action=Discrete(2), num_agents=2, time_limit=4)
+
+    def reset(self, key):
+        start = jax.random.randint(key, (), 0, 5)
+        return start, self._show(start)
+
+    def step(self, state, action, key):
+        state = state + 1
+        reward = jnp.stack([state, action[1]]).astype(jnp.float32)
+        return state, make_timestep(self._show(state), reward, jnp.full(2, state >= 6))
+
+    def _show(self, state):
+        return jnp.stack([state, 10 + state]).astype(jnp.float32)[:, None]
+
+
+@pytest.fixture(scope="module")
+def walked():
+    env = Walk()
+    setup = ppo.make_setup(CONFIG, env.spec.observation, env.spec.action, 2)
+    state = rollout.start_envs(env, setup, ppo.init(setup, jax.random.key(0)), jax.random.key(1))
+    collect = jax.jit(functools.partial(rollout.collect, env, setup))
+    after, collected, metrics = collect(state)
+    return setup, state, after, jax.tree.map(np.asarray, collected), metrics, collect
+
+
+def test_shapes(walked):
+    _, _, _, r, _, _ = walked
+    assert r.features.shape == r.final_features.shape == (T, B, 2, 1)
+    assert r.action.shape == r.reward.shape == r.terminated.shape == r.truncated.shape == (T, B, 2)
+    assert r.last_features.shape == (B, 2, 1)
+
+
+def test_each_env_can_be_followed_by_hand(walked):
+    """Counter by counter: what was seen, what came of it, where it ended and why; the true last observation is kept."""
+    r, lengths, ends = walked[3], np.zeros(B, int), {"terminated": 0, "truncated": 0}
+    for t in range(T):
+        following = r.features[t + 1] if t + 1 < T else r.last_features
+        for b in range(B):
+            now = r.features[t, b, 0, 0]
+            np.testing.assert_array_equal(r.features[t, b, :, 0], [now, 10 + now])
+            np.testing.assert_array_equal(r.final_features[t, b, :, 0], [now + 1, 11 + now])
+            np.testing.assert_array_equal(r.reward[t, b], [now + 1, r.action[t, b, 1]])
+            lengths[b] += 1
+            over, cut = now + 1 >= 6, lengths[b] == 4 and now + 1 < 6
+            np.testing.assert_array_equal(r.terminated[t, b], [over, over])
+            np.testing.assert_array_equal(r.truncated[t, b], [cut, cut])
+            ends["terminated"] += over
+            ends["truncated"] += cut
+            if over or cut:
+                lengths[b] = 0
+                assert following[b, 0, 0] < 5
+            else:
+                assert following[b, 0, 0] == now + 1
+    assert min(ends.values()) > 0
+
+
+def test_episode_metrics_are_those_of_the_ended_episodes(walked):
+    _, _, after, r, metrics, _ = walked
+    running, length, returns, lengths = np.zeros((B, 2)), np.zeros(B, int), [], []
+    for t in range(T):
+        running, length = running + r.reward[t], length + 1
+        for b in np.flatnonzero((r.terminated | r.truncated)[t].all(-1)):
+            returns.append(running[b].mean())
+            lengths.append(length[b])
+            running[b], length[b] = 0, 0
+    assert metrics["charts/episodes"] == len(returns)
+    np.testing.assert_allclose(metrics["charts/episodic_return"], np.mean(returns), rtol=1e-6)
+    np.testing.assert_allclose(metrics["charts/episodic_length"], np.mean(lengths), rtol=1e-6)
+    np.testing.assert_allclose(after.env_state.episode_return, running)
+    np.testing.assert_array_equal(after.env_state.episode_length, length)
+
+
+def test_actions_are_the_policys_own_draws(walked):
+    """The noise drawn before the first step is all that turns the policy into actions."""
+    setup, state, _, r, _, _ = walked
+    noise, _, _ = rollout.draw_randomness(setup, jax.random.split(state.key)[1])
+    assert noise.shape == (T, B, 2, 2)
+    action, _ = ppo.act(setup, state.policy, jnp.asarray(r.features), (), noise)
+    np.testing.assert_array_equal(r.action, action)
+
+
+def test_no_key_is_used_twice(walked):
+    """Steps and resets of all envs: every key another one, and another one again in the next rollout."""
+    setup, state, after, _, _, _ = walked
+    words = []
+    for key in (state.key, after.key):
+        _, *keys = rollout.draw_randomness(setup, jax.random.split(key)[1])
+        words += [np.asarray(jax.random.key_data(k)).reshape(-1, 2) for k in keys]
+    seen = {row.tobytes() for row in np.concatenate(words)}
+    assert len(seen) == 4 * T * B
+
+
+def test_only_what_belongs_to_the_worlds_moves(walked):
+    _, before, after, _, _, collect = walked
+    assert_bit_equal((before.params, before.opt_state, before.update), (after.params, after.opt_state, after.update))
+    assert not np.array_equal(jax.random.key_data(before.key), jax.random.key_data(after.key))
+    assert_bit_equal(collect(before)[0], after)
+
+
+def test_no_episode_ended_gives_nan_not_zero():
+    ends = EpisodeEnd(jnp.zeros((2, 3), bool), jnp.ones((2, 3, 1)), jnp.ones((2, 3), jnp.int32))
+    metrics = rollout.summarize_episodes(ends)
+    assert metrics["charts/episodes"] == 0
+    assert np.isnan(metrics["charts/episodic_return"])
+    assert np.isnan(metrics["charts/episodic_length"])
+
+
+def test_summary_counts_agents_as_one_and_only_ended_episodes():
+    ended = jnp.array([[True, False], [False, True]])
+    returns = jnp.array([[[1.0, 3.0], [99.0, 99.0]], [[99.0, 99.0], [4.0, 8.0]]])
+    metrics = rollout.summarize_episodes(EpisodeEnd(ended, returns, jnp.array([[5, 0], [0, 7]], jnp.int32)))
+    assert [float(metrics[n]) for n in rollout.METRICS] == [2.0, 4.0, 6.0]
+
+
+class CountingHost:
+    """One env that counts; it reuses its arrays from step to step, as hosts may."""
+
+    num_envs = 1
+    spec = EnvSpec(name="count", observation=Box(0.0, 99.0, (1,)), action=Box(-1.0, 1.0, (1,)))
+
+    def __init__(self):
+        self.count, self.given = 0, []
+        self.buffers = [np.zeros((1, 1, 1), np.float32) for _ in range(2)]
+
+    def reset(self, seed):
+        self.count = seed
+        return np.full((1, 1, 1), seed, np.float32)
+
+    def step(self, action):
+        self.given.append(float(action[0, 0, 0]))
+        self.count += 1
+        self.buffers[1][:] = self.count
+        ended = self.count == 5
+        self.count = 0 if ended else self.count
+        self.buffers[0][:] = self.count
+        flag = np.full((1, 1), ended)
+        return HostStep(
+            self.buffers[0], np.full((1, 1), self.given[-1], np.float32), flag, ~flag & False, self.buffers[1],
+            flag[:, 0], np.full((1, 1), 7.0, np.float32), np.full(1, 5, np.int32),
+        )  # fmt: skip
+
+    def notices(self):
+        return []
+
+    def memory_mb(self):
+        return 0.0
+
+    def close(self): ...
+
+
+def test_collect_host_copies_what_the_host_reuses_and_keeps_the_unclipped_draw():
+    host = CountingHost()
+    draws = np.linspace(-3, 3, 8).astype(np.float32).reshape(8, 1, 1, 1)
+    last, r, ends = rollout.collect_host(host, lambda features, t: draws[t], host.reset(0), 8)
+    np.testing.assert_array_equal(r.features.ravel(), [0, 1, 2, 3, 4, 0, 1, 2])
+    np.testing.assert_array_equal(r.final_features.ravel(), [1, 2, 3, 4, 5, 1, 2, 3])
+    np.testing.assert_array_equal(r.terminated.ravel(), [0, 0, 0, 0, 1, 0, 0, 0])
+    np.testing.assert_array_equal(last, [[[3]]])
+    np.testing.assert_array_equal(r.last_features, last)
+    np.testing.assert_array_equal(r.action, draws)
+    np.testing.assert_allclose(host.given, np.clip(draws.ravel(), -1, 1))
+    np.testing.assert_array_equal(ends.ended.ravel(), r.terminated.ravel())
+
+
+def test_collect_host_asks_for_actions_on_what_is_seen_now():
+    host, asked = CountingHost(), []
+
+    def choose(features, t):
+        asked.append((t, float(features[0, 0, 0])))
+        return np.zeros((1, 1, 1), np.float32)
+
+    rollout.collect_host(host, choose, host.reset(2), 4)
+    assert asked == [(0, 2.0), (1, 3.0), (2, 4.0), (3, 0.0)]
+
+
+def test_start_envs_gives_each_env_its_own_start():
+    env = make_jax_env("cartpole")
+    setup = ppo.make_setup(CONFIG, env.spec.observation, env.spec.action, 1)
+    state = rollout.start_envs(env, setup, ppo.init(setup, jax.random.key(0)), jax.random.key(1))
+    assert state.obs.shape == (B, 1, 4)
+    assert len({row.tobytes() for row in np.asarray(state.obs)}) == B

@@ -1,0 +1,67 @@
+"""Schedules as text: what is read, and what is refused with a sentence that helps."""
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from courtside.errors import ConfigError
+from courtside.schedules import Schedule, parse_schedule
+
+GOOD = {
+    "2.5e-4": Schedule(2.5e-4, 2.5e-4),
+    " 1 ": Schedule(1, 1),
+    "0": Schedule(0, 0),
+    "constant(0.2)": Schedule(0.2, 0.2),
+    "linear(2.5e-4, 0)": Schedule(2.5e-4, 0),
+    "linear(2.5e-4,0)": Schedule(2.5e-4, 0),
+    "linear ( 1 , 2 )": Schedule(1, 2),
+    "exponential(1e-3, 1e-5)": Schedule(1e-3, 1e-5, exponential=True),
+    "warmup(0.05, linear(2.5e-4, 0))": Schedule(2.5e-4, 0, warmup=0.05),
+    "warmup(0.1, 3e-4)": Schedule(3e-4, 3e-4, warmup=0.1),
+    "warmup(1, exponential(1, 2))": Schedule(1, 2, exponential=True, warmup=1.0),
+}
+BAD = [
+    "", "fast", "nan", "inf", "linear", "linear()", "linear(1)", "linear(1, 2, 3)", "linear(a, 0)", "linear(nan, 0)",
+    "constant()", "constant(1, 2)", "cosine(1, 0)", "linear(1, 0", "linear(1, 0))", "1e-4 2e-4", "warmup(0.1, fast)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", GOOD)
+def test_good_forms(text):
+    assert parse_schedule(text) == GOOD[text]
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_bad_forms_name_the_setting_the_value_and_the_forms(text):
+    with pytest.raises(ConfigError) as caught:
+        parse_schedule(text, "--learning-rate")
+    message = str(caught.value)
+    assert message.startswith("--learning-rate is ")
+    assert "linear(start, end)" in message
+    assert "warmup(fraction, schedule)" in message
+
+
+@pytest.mark.parametrize("text", ["exponential(1e-3, 0)", "exponential(0, 1)", "exponential(-1, 1)"])
+def test_exponential_needs_ends_above_zero(text):
+    with pytest.raises(ConfigError, match=r"both ends above 0; use linear"):
+        parse_schedule(text)
+
+
+@pytest.mark.parametrize("text", ["warmup(2, 1)", "warmup(-0.1, 1)", "warmup(0.1)", "warmup(0.1, )", "warmup(x, 1)"])
+def test_warmup_says_what_it_takes(text):
+    with pytest.raises(ConfigError, match=r"share of the run from 0 to 1 and a schedule"):
+        parse_schedule(text)
+
+
+@given(st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 1))
+def test_any_numbers_are_read_back_exactly(start, end, share):
+    assert parse_schedule(f"warmup({share!r}, linear({start!r}, {end!r}))") == Schedule(start, end, warmup=share)
+    assert parse_schedule(repr(start)) == Schedule(start, start)
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_read_or_refused_in_one_sentence(text):
+    with contextlib.suppress(ConfigError):
+        assert isinstance(parse_schedule(text), Schedule)

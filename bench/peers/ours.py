@@ -61,6 +61,7 @@ def main() -> None:
     args = parser.parse_args()
     import jax
 
+    from courtside import backend
     from courtside.engines import make_engine
 
     jax.config.update("jax_enable_compilation_cache", bool(args.cache))
@@ -68,7 +69,9 @@ def main() -> None:
         jax.config.update("jax_compilation_cache_dir", args.cache)
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
-    engine = make_engine(make_config(args, "cartpole" if args.world == "jax" else "gym:CartPole-v1"))
+    config = make_config(args, "cartpole" if args.world == "jax" else "gym:CartPole-v1")
+    backend.start(config)
+    engine = make_engine(config)
     start = time.perf_counter()
     engine.compile()
     compile_s = time.perf_counter() - start

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
-from courtside import checkpoint, compilation, preprocess, runlog, spaces
+from courtside import backend, checkpoint, preprocess, runlog, spaces
 from courtside.algos import ppo
 from courtside.config import Config
 from courtside.errors import CheckpointError
@@ -51,7 +51,7 @@ class LoadedRun:
 
 def load(run: str | Path, which: Which = "best") -> LoadedRun:
     """Open a run: its best policy, or its last. A run that was never evaluated has no best: its last is taken."""
-    compilation.enable_cache()
+    backend.start()
     run_dir = runlog.find_run(run)
     config = runlog.read_config(run_dir)
     path = _choose_checkpoint(run_dir, which)

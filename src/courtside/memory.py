@@ -11,9 +11,8 @@ import numpy as np
 from courtside import preprocess, spaces
 from courtside.algos import ppo
 from courtside.errors import ConfigError
+from courtside.hosts.memory import MB, available_mb
 from courtside.types import TrainState
-
-MB = 1e6
 
 
 def tree_mb(tree: Any) -> float:
@@ -24,16 +23,6 @@ def tree_mb(tree: Any) -> float:
 def _leaf_bytes(leaf: Any) -> float:
     itemsize = 8 if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else np.dtype(leaf.dtype).itemsize
     return float(np.prod(leaf.shape, dtype=np.float64)) * itemsize
-
-
-def available_mb() -> float | None:
-    """Memory that this machine can still give; None where the system does not say."""
-    try:
-        with open("/proc/meminfo") as file:
-            lines = dict(line.split(":", 1) for line in file)
-        return float(lines["MemAvailable"].split()[0]) * 1024 / MB
-    except (OSError, KeyError, ValueError, IndexError):
-        return None
 
 
 def device_mb() -> float | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol, runtime_checkable
 
-from courtside import checkpoint, compilation, preprocess, runlog
+from courtside import backend, checkpoint, preprocess, runlog
 from courtside.config import Config, override
 from courtside.engines import Engine, make_engine
 from courtside.errors import CheckpointError
@@ -51,7 +51,7 @@ class Result:
 def train(config: Config, *, view: View | None = None) -> Result:
     """A new run in a new folder."""
     config.validate()
-    compilation.enable_cache()
+    backend.start(config)
     engine = make_engine(config)
     return _closing(engine, lambda: _drive(config, engine, None, RunLog.create(config), view))
 
@@ -65,7 +65,7 @@ def resume(run: str | Path, *, view: View | None = None, total_timesteps: int | 
         notes.append(_explain_new_length(config, total_timesteps))
         config = override(config, total_timesteps=total_timesteps)
     config.validate()
-    compilation.enable_cache()
+    backend.start(config)
     engine = make_engine(config)
     return _closing(engine, lambda: _continue(config, engine, run_dir, view, notes))
 
@@ -74,8 +74,8 @@ def _continue(config: Config, engine: Engine, run_dir: Path, view: View | None, 
     state = None
     if checkpoint.find_checkpoints(run_dir / checkpoint.FOLDER):
         path, skipped = checkpoint.newest_whole(run_dir / checkpoint.FOLDER)
-        state, _ = checkpoint.load(path, engine.template(), _pipeline(config, engine))
-        notes += [checkpoint.describe_skipped(path, skipped)] if skipped else []
+        state, meta = checkpoint.load(path, engine.template(), _pipeline(config, engine))
+        notes += [checkpoint.describe_skipped(path, skipped), backend.arithmetic_change(meta.get("arithmetic"))]
     done = 0 if state is None else int(state.update)
     if done >= config.num_updates:
         raise CheckpointError(
@@ -88,7 +88,7 @@ def _continue(config: Config, engine: Engine, run_dir: Path, view: View | None, 
         )
     log = RunLog.resume(run_dir, done, done * config.batch_size, config)
     runlog.write_config(run_dir, config)
-    for note in notes:
+    for note in filter(None, notes):
         _tell(view, Notice(note))
     return _drive(config, engine, state, log, view)
 
@@ -161,7 +161,7 @@ class _Saver:
 
     def __init__(self, run_dir: Path, config: Config, pipeline: dict[str, Any], num_agents: int) -> None:
         self.run_dir, self.run = run_dir, config.run
-        self.meta = {"pipeline": pipeline, "num_agents": num_agents}
+        self.meta = {"pipeline": pipeline, "num_agents": num_agents, "arithmetic": backend.describe_arithmetic()}
         self.last_save = time.monotonic()
         found = checkpoint.find_checkpoints(run_dir / checkpoint.FOLDER)
         self.newest: Path | None = found[0] if found else None

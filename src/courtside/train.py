@@ -17,11 +17,10 @@ from collections.abc import Generator, Iterator
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from courtside import memory
+from courtside import backend, memory
 from courtside.callable_module import make_callable
 from courtside.config import Config
 from courtside.engines import MAX_CHUNK, Engine, Rows, make_engine
@@ -44,7 +43,7 @@ def run(
         parts = engine.memory_mb()
         memory.check_fits(parts)
         done = 0 if state is None else int(state.update)
-        yield Started(config, parts, describe_device(), tuple(engine.notices()), done)
+        yield Started(config, parts, backend.describe_device(), tuple(engine.notices()), done)
         yield from _compile(engine)
         yield from _updates(config, engine, engine.init() if state is None else state)
     finally:
@@ -171,12 +170,6 @@ class _Pace:
             return False
         self.last_share = now
         return True
-
-
-def describe_device() -> str:
-    """The device that JAX computes on, in words."""
-    device = jax.devices()[0]
-    return device.device_kind if device.platform != "cpu" else f"CPU ({jax.device_count()} device)"
 
 
 make_callable(__name__)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -14,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from courtside import spaces
+from courtside.backend import num_cores
 from courtside.config import EnvConfig
 from courtside.envs.base import EnvSpec
 from courtside.errors import ConfigError
@@ -177,11 +177,6 @@ def measure(env_id: str, with_speed: bool, timeout: float) -> Measured:
     if processes_work() and not env_id.startswith("__main__:"):
         return measure_in_process(env_id, with_speed, timeout)
     return Measured.from_json(measure_env(env_id, with_speed))
-
-
-def num_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _micro(seconds: float) -> str:

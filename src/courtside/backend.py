@@ -1,0 +1,64 @@
+"""How JAX is set up for a run: the cache of compiled programs, CPU threads, and what decides the last bit of a result."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+from pathlib import Path
+
+import jax
+
+from courtside.config import Config
+
+SMALL_MINIBATCH = 1024
+"""Below this many samples, splitting an operation over CPU cores costs more than it saves (bench/RESULTS.md)."""
+
+
+def start(config: Config | None = None) -> None:
+    """Call once, before anything is computed; where JAX is already running its threads stay as they are."""
+    enable_cache()
+    if config is not None and config.minibatch_size < SMALL_MINIBATCH:
+        os.environ.setdefault("NPROC", "1")
+
+
+def enable_cache() -> Path | None:
+    """Keep compiled programs in the user's cache folder; a folder that JAX was already told of is left alone.
+
+    `COURTSIDE_CACHE_DIR` names another folder, and turns the cache off where it is empty.
+    """
+    if told := jax.config.values["jax_compilation_cache_dir"]:
+        return Path(told)
+    chosen = os.environ.get("COURTSIDE_CACHE_DIR")
+    if chosen == "":
+        return None
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = Path(chosen) if chosen else home / "courtside" / "programs"
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+    return folder
+
+
+def describe_device() -> str:
+    """The device that JAX computes on, in words."""
+    device = jax.devices()[0]
+    return device.device_kind if device.platform != "cpu" else f"CPU, {num_cores()} cores"
+
+
+def num_cores() -> int:
+    """CPU cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def describe_arithmetic() -> dict[str, str]:
+    """What must be the same for two runs to agree in the last bit: a sum in another order is another number."""
+    return {"device": describe_device(), "jax": version("jax"), "jaxlib": version("jaxlib")}
+
+
+def arithmetic_change(before: dict[str, str] | None) -> str:
+    """One sentence where a run goes on under other arithmetic than it was saved under; empty where nothing changed."""
+    here = describe_arithmetic()
+    changed = [f"{name} was {old}, is {here[name]}" for name, old in (before or {}).items() if here.get(name) != old]
+    if not changed:
+        return ""
+    return f"The run continues, but not bit for bit: {', '.join(changed)}."

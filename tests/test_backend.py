@@ -1,0 +1,54 @@
+"""How JAX is set up for a run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from courtside import backend
+
+
+def run_python(code: str, **environment: str) -> str:
+    """What a fresh interpreter prints; JAX is set up once per process, so each case needs its own."""
+    told = {name: value for name, value in os.environ.items() if name not in ("NPROC", "JAX_COMPILATION_CACHE_DIR")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=told | environment)
+    return done.stdout.strip()
+
+
+START = """
+import os, jax
+from courtside import backend
+from courtside.config import Config, override
+backend.start(override(Config(), num_envs={num_envs}))
+print(os.environ.get("NPROC"), jax.config.values["jax_compilation_cache_dir"])
+"""
+
+
+def test_small_minibatches_run_on_one_thread_and_large_ones_on_all():
+    assert run_python(START.format(num_envs=4), COURTSIDE_CACHE_DIR="").startswith("1 ")
+    assert run_python(START.format(num_envs=64), COURTSIDE_CACHE_DIR="").startswith("None ")
+    assert run_python(START.format(num_envs=4), COURTSIDE_CACHE_DIR="", NPROC="2").startswith("2 ")
+
+
+def test_cache_folder(tmp_path):
+    assert run_python(START.format(num_envs=4), COURTSIDE_CACHE_DIR="").endswith(" None")
+    assert run_python(START.format(num_envs=4), COURTSIDE_CACHE_DIR=str(tmp_path)).endswith(f" {tmp_path}")
+    told = run_python(START.format(num_envs=4), JAX_COMPILATION_CACHE_DIR="mine", COURTSIDE_CACHE_DIR=str(tmp_path))
+    assert told.endswith(" mine")
+
+
+def test_change_of_arithmetic_is_said():
+    here = backend.describe_arithmetic()
+    assert backend.arithmetic_change(here) == ""
+    assert backend.arithmetic_change(None) == ""
+    sentence = backend.arithmetic_change(here | {"jax": "0.0.1"})
+    assert "not bit for bit" in sentence
+    assert "jax was 0.0.1" in sentence
+
+
+@pytest.mark.parametrize("name", ["device", "jax", "jaxlib"])
+def test_arithmetic_names_what_decides_the_last_bit(name):
+    assert backend.describe_arithmetic()[name]

@@ -33,7 +33,7 @@ GOALS = {
             "norm_reward": True,
         },
     ),
-    "dict_env:DictEnv": (0.9, {"total_timesteps": 60_000, "num_envs": 8, "num_steps": 64, "learning_rate": "1e-3"}),
+    "dict_env:Signpost": (7.5, {"total_timesteps": 60_000, "num_envs": 8, "num_steps": 64, "learning_rate": "1e-3"}),
 }
 
 

@@ -63,7 +63,7 @@ def run_until(command: list[str], runs_dir: Path, update: int, delay: float) -> 
 
 def plan_kills(moments: random.Random, num_updates: int, num_kills: int) -> list[tuple[int, float]]:
     """Moments in order: an update that must be logged, and seconds to wait after it; the first may fall into the start."""
-    updates = sorted(moments.randrange(num_updates * 9 // 10) for _ in range(num_kills))
+    updates = sorted(moments.randrange(num_updates) for _ in range(num_kills))
     plan = [(update, moments.uniform(0.0, 0.4)) for update in updates]
     return [(0, moments.uniform(0.1, 6.0)), *plan[1:]] if moments.random() < 0.25 else plan
 

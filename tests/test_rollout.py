@@ -1,5 +1,6 @@
 """The Rollout Phase against a plain Python loop over the very same world and policy."""
 
+import dataclasses
 import functools
 
 import jax
@@ -205,3 +206,30 @@ def test_start_envs_gives_each_env_its_own_start():
     state = rollout.start_envs(env, setup, ppo.init(setup, jax.random.key(0)), jax.random.key(1))
     assert state.obs.shape == (B, 1, 4)
     assert len({row.tobytes() for row in np.asarray(state.obs)}) == B
+
+
+@dataclasses.dataclass(frozen=True)
+class Telling:
+    """Episodes of two steps that tell how far they got and which agent won."""
+
+    spec: EnvSpec = EnvSpec(name="telling", observation=Box(0.0, 2.0, (1,)), action=Discrete(2))
+
+    def reset(self, key):
+        return jnp.zeros(()), jnp.zeros((1, 1))
+
+    def step(self, state, action, key):
+        state = state + 1
+        info = {"progress": state / 2, "won": jnp.full((1,), state >= 2)}
+        return state, make_timestep(jnp.full((1, 1), state), jnp.ones(1), jnp.full((1,), state >= 2), info=info)
+
+
+def test_what_a_world_tells_is_logged_at_the_end_of_its_episodes():
+    env = Telling()
+    config = override(Config(), num_envs=3, num_steps=5)
+    setup = ppo.make_setup(config, env.spec.observation, env.spec.action, 1)
+    state = rollout.start_envs(env, setup, ppo.init(setup, jax.random.key(0)), jax.random.key(1))
+    _, _, metrics = jax.jit(lambda s: rollout.collect(env, setup, s))(state)
+    assert set(metrics) == set(rollout.metric_names(env))
+    assert metrics["charts/episodes"] == 6
+    assert metrics["env/progress"] == 1.0, "the value at the end, not the mean over the steps (0.7)"
+    assert metrics["env/won"] == 1.0

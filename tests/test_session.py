@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ import pytest
 from courtside import checkpoint, config, presets, runlog, session
 from courtside.errors import CheckpointError, ConfigError
 from courtside.events import Compiling, Notice, Progress
+from courtside.health.verdict import VerdictTracker
 
 SMALL = {"total_timesteps": 16_384, "num_envs": 4, "num_steps": 32, "eval_episodes": 4, "tensorboard": False}
 
@@ -146,6 +148,37 @@ def test_finished_run_is_not_resumed_but_can_be_extended(tmp_path):
     assert longer.step == 4096
     assert any("schedules" in event.text for event in watcher.seen if isinstance(event, Notice))
     assert runlog.read_config(run).run.total_timesteps == 4096
+
+
+def test_kill_before_the_verdict_loses_nothing(whole, tmp_path):
+    run = session.train(small(tmp_path)).run_dir
+    (run / "verdict.json").unlink()
+    result = session.resume(run)
+    assert result.finished
+    assert outcome(run) == outcome(whole)
+
+
+def test_extending_a_run_takes_its_old_verdict_away(tmp_path):
+    run = session.train(small(tmp_path, total_timesteps=2048)).run_dir
+    stop = Meddler(Progress, 1, lambda: os.kill(os.getpid(), signal.SIGINT))
+    session.resume(run, view=stop, total_timesteps=2048 * 64)
+    assert not (run / "verdict.json").exists()
+
+
+def test_verdict_on_an_evaluation_metric_is_the_same_live_and_rebuilt(tmp_path):
+    wanted = config.Threshold("eval/episodic_return", ">=", 1.0, 1024, "any episode pays 1")
+    settings = dataclasses.replace(small(tmp_path, total_timesteps=4096), thresholds=(wanted,))
+    result = session.train(settings)
+    assert result.verdict.passed
+    tracker = VerdictTracker(settings.thresholds)
+    tracker.add(runlog.read_history(result.run_dir))
+    assert tracker.verdict() == result.verdict
+
+
+def test_stop_while_compiling_a_resumed_run_tells_where_it_stands(tmp_path):
+    stopped = session.train(small(tmp_path), view=Meddler(Progress, 2, lambda: os.kill(os.getpid(), signal.SIGINT)))
+    again = session.resume(stopped.run_dir, view=Meddler(Compiling, 1, lambda: os.kill(os.getpid(), signal.SIGINT)))
+    assert (again.step, again.update) == (stopped.step, stopped.update)
 
 
 def test_bad_settings_leave_no_folder(tmp_path):

@@ -15,6 +15,7 @@ from typing import Any
 from courtside import presets
 from courtside.config import Config, override
 from courtside.evaluate import EvalResult, evaluate_run
+from courtside.events import Notice
 from courtside.loading import LoadedRun, load
 from courtside.session import Result, View
 from courtside.session import train as train_session
@@ -22,13 +23,20 @@ from courtside.session import train as train_session
 __all__ = ["EvalResult", "LoadedRun", "Result", "evaluate", "load", "train"]
 
 
-def train(preset: str | Config = presets.DEFAULT, *, view: View | None = None, **settings: Any) -> Result:
+def train(preset: str | Config | None = None, *, view: View | None = None, **settings: Any) -> Result:
     """Train a preset, or a Config of your own, with settings changed by their flag names (`num_envs=8`).
 
-    `view.on(event)` is called with every event of the run (see `courtside.events`).
+    As on the command line, a preset's thresholds hold for its own world only, and another `env_id` without a preset starts
+    from the plain defaults. `view.on(event)` is called with every event of the run (see `courtside.events`).
     """
-    config = presets.find_preset(preset) if isinstance(preset, str) else preset
-    return train_session(override(config, **settings), view=view)
+    notes: list[str] = []
+    if not isinstance(preset, Config):
+        preset, notes = presets.find_base(preset, settings.get("env_id"))
+    config = override(preset, **settings)
+    if view is not None:
+        for note in notes:
+            view.on(Notice(note))
+    return train_session(config, view=view)
 
 
 evaluate = evaluate_run

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from courtside.errors import ConfigError
 from courtside.schedules import Schedule, parse_schedule
 
+MAX_SEED = 2**32 - 1
 Activation = Literal["tanh", "relu", "silu", "gelu"]
 
 
@@ -45,7 +46,7 @@ class RunConfig:
     require_pass: bool = False
     """Exit with status 1 when the verdict is not a pass."""
     eval_every: int = -1
-    """Environment steps between evaluations; 0 turns them off, -1 spreads ten over the run."""
+    """Environment steps between evaluations; 0 turns them off, -1 spreads up to ten over the run."""
     eval_episodes: int = 32
     """Episodes of one evaluation."""
     eval_deterministic: bool = False
@@ -174,14 +175,74 @@ class Config:
     def eval_updates(self) -> int:
         """Updates between evaluations; 0 where they are off."""
         if self.run.eval_every < 0:
-            return max(1, self.num_updates // 10)
+            return max(1, -(-self.num_updates // 10))
         return 0 if self.run.eval_every == 0 else max(1, self.run.eval_every // self.batch_size)
 
     def validate(self) -> None:
         """Report every fault at once, before anything is built or compiled."""
-        faults = [*_range_faults(self), *_schedule_faults(self), *_size_faults(self)]
+        faults = _type_faults(self) or [*_range_faults(self), *_schedule_faults(self), *_size_faults(self)]
         if faults:
             raise ConfigError(" ".join(faults))
+
+
+def _type_faults(config: Config) -> list[str]:
+    """Values of the wrong type, such as 1e6 for a whole number in a config.json written by hand."""
+    faults = []
+    for group, kind in _groups().items():
+        for name, hint in get_type_hints(kind).items():
+            try:
+                _fitting(name, hint, getattr(getattr(config, group), name), strict=True)
+            except ConfigError as error:
+                faults.append(str(error))
+    return faults
+
+
+def _fitting(name: str, kind: Any, value: Any, strict: bool = False) -> Any:
+    """`value` as the type of its setting, or an error; unless strict, 1e6 is a whole number and a list a tuple."""
+    if value is None and type(None) in get_args(kind):
+        return None
+    found = value if strict else _converted(kind, value)
+    if not _has_type(kind, found):
+        raise ConfigError(f"{_flag(name)} is {value!r}, but it must be {wanted(kind)}.")
+    return found
+
+
+def _converted(kind: Any, value: Any) -> Any:
+    if hasattr(value, "item"):  # a NumPy number
+        value = value.item()
+    if kind is int and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if get_origin(kind) is tuple and isinstance(value, list | tuple):
+        return tuple(_converted(int, size) for size in value)
+    return str(value) if kind is str else value
+
+
+def _has_type(kind: Any, value: Any) -> bool:
+    if get_origin(kind) is Literal:
+        return value in get_args(kind)
+    if get_origin(kind) is tuple:
+        return isinstance(value, tuple) and all(_has_type(int, size) for size in value)
+    if kind in (bool, str):
+        return isinstance(value, kind)
+    numbers = int if kind is int else int | float
+    return isinstance(value, numbers) and not isinstance(value, bool)
+
+
+def wanted(kind: Any) -> str:
+    """A type in words."""
+    if get_origin(kind) is Literal:
+        return "one of " + ", ".join(get_args(kind))
+    if get_origin(kind) is tuple:
+        return "one or more whole numbers, such as 64 64"
+    if type(None) in get_args(kind):
+        return "a number or None"
+    return {int: "a whole number", float: "a number", bool: "True or False"}.get(kind, "text")
+
+
+def check_seed(name: str, seed: int) -> None:
+    """Refuse a seed outside the range."""
+    if not 0 <= seed <= MAX_SEED:
+        raise ConfigError(f"{name} is {seed}, but it must lie between 0 and {MAX_SEED}.")
 
 
 def _range_faults(config: Config) -> list[str]:
@@ -209,8 +270,8 @@ def _range_faults(config: Config) -> list[str]:
         faults.append(
             f"--eval-every is {config.run.eval_every}, but it must be a number of steps, 0 (off) or -1 (ten times)."
         )
-    if not 0 <= config.run.seed < 2**32:
-        faults.append(f"--seed is {config.run.seed}, but it must lie between 0 and {2**32 - 1}.")
+    if not 0 <= config.run.seed <= MAX_SEED:
+        faults.append(f"--seed is {config.run.seed}, but it must lie between 0 and {MAX_SEED}.")
     if config.ppo.target_kl is not None and not config.ppo.target_kl > 0:
         faults.append(
             f"--target-kl is {config.ppo.target_kl}, but it must be above 0; leave it out to never stop early."
@@ -240,10 +301,9 @@ def _size_faults(config: Config) -> list[str]:
     batch = f"the batch of {config.batch_size} samples ({config.env.num_envs} envs x {config.ppo.num_steps} steps)"
     faults = []
     if config.batch_size % config.ppo.num_minibatches:
-        faults.append(
-            f"--num-minibatches is {config.ppo.num_minibatches}, but it must divide {batch}; "
-            f"the nearest that does is {_nearest_divisor(config.batch_size, config.ppo.num_minibatches)}."
-        )
+        nearest = _nearest_divisor(config.batch_size, config.ppo.num_minibatches)
+        hint = "" if nearest is None else f"; the nearest that does is {nearest}"
+        faults.append(f"--num-minibatches is {config.ppo.num_minibatches}, but it must divide {batch}{hint}.")
     if 0 < config.run.total_timesteps < config.batch_size:
         faults.append(
             f"--total-timesteps is {config.run.total_timesteps}, but one update takes {batch}; ask for at least that many."
@@ -255,8 +315,11 @@ def _size_faults(config: Config) -> list[str]:
     return faults
 
 
-def _nearest_divisor(number: int, near: int) -> int:
-    return min((d for d in range(1, number + 1) if number % d == 0), key=lambda d: abs(d - near))
+def _nearest_divisor(number: int, near: int, furthest: int = 100_000) -> int | None:
+    """Searched outwards from `near`, the smaller first; None where there is none within `furthest`."""
+    near = min(near, number)
+    outwards = (near + sign * distance for distance in range(furthest) for sign in (-1, 1))
+    return next((d for d in outwards if d >= 1 and number % d == 0), None)
 
 
 def _flag(name: str) -> str:
@@ -266,16 +329,12 @@ def _flag(name: str) -> str:
 def override(config: Config, **changes: Any) -> Config:
     """Change settings by their flat names, as the flags do: `override(config, num_envs=8, learning_rate=1e-3)`."""
     groups = {group: getattr(config, group) for group in ("run", "env", "net", "ppo")}
-    known = {f.name: group for group, part in groups.items() for f in dataclasses.fields(part)}
+    known = {name: (group, kind) for group, part in _groups().items() for name, kind in get_type_hints(part).items()}
     for name, value in changes.items():
         if name not in known:
             raise ConfigError(unknown_name("setting", name, list(known)))
-        group = known[name]
-        if isinstance(getattr(groups[group], name), str):
-            value = str(value)
-        elif isinstance(value, list):
-            value = tuple(value)
-        groups[group] = dataclasses.replace(groups[group], **{name: value})
+        group, kind = known[name]
+        groups[group] = dataclasses.replace(groups[group], **{name: _fitting(name, kind, value)})
     return dataclasses.replace(config, **groups)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,9 +37,17 @@ class EvalResult:
     checkpoint: str
     step: int
     returns: list[float]
+    notes: tuple[str, ...] = ()
+    """What the user should know about the checkpoint that was taken."""
 
     def to_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        """For scripts: what is no finite number is null, since JSON has no word for it."""
+        record = dataclasses.asdict(self) | {"returns": [_or_null(score) for score in self.returns]}
+        return {name: _or_null(value) for name, value in record.items()}
+
+
+def _or_null(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def evaluate_run(
@@ -52,6 +61,8 @@ def evaluate_run(
     """Play whole episodes with a run's policy; how actions are chosen is the run's own way unless told otherwise."""
     if episodes < 1:
         raise ConfigError(f"episodes is {episodes}, but it must be 1 or more.")
+    if seed is not None:
+        settings.check_seed("seed", seed)
     loaded = load(run, which)
     greedy = loaded.config.run.eval_deterministic if deterministic is None else deterministic
     seed = evaluation_seed(loaded.config.run.seed, 0) if seed is None else seed
@@ -70,6 +81,7 @@ def evaluate_run(
         checkpoint=str(loaded.checkpoint),
         step=loaded.step,
         returns=returns.tolist(),
+        notes=loaded.notes,
     )
 
 

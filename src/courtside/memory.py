@@ -14,6 +14,14 @@ from courtside.errors import ConfigError
 from courtside.hosts.memory import MB, available_mb
 from courtside.types import TrainState
 
+HOST_ENVS, EVAL_ENVS = "host envs", "evaluation envs"
+"""The parts that lie in the machine's own memory even where there is an accelerator: envs outside JAX."""
+REMEDIES = {
+    HOST_ENVS: "fewer --num-envs or --num-workers",
+    EVAL_ENVS: "fewer --eval-episodes or --num-workers",
+    "network": "smaller --hidden-sizes",
+}
+
 
 def tree_mb(tree: Any) -> float:
     """Size of a pytree of arrays or of their shapes."""
@@ -33,13 +41,30 @@ def device_mb() -> float | None:
 
 def check_fits(parts: dict[str, float]) -> None:
     """Refuse a run that cannot fit, naming the largest part."""
-    needed, free = sum(parts.values()), device_mb() or available_mb()
+    if reason := why_too_large(parts, available_mb(), device_mb()):
+        raise ConfigError(reason)
+
+
+def why_too_large(parts: dict[str, float], machine_mb: float | None, accelerator_mb: float | None) -> str | None:
+    """What is too much for the machine or its accelerator and what to do; None where it fits or nothing is known.
+
+    Envs outside JAX are held against the machine's memory, the rest against the accelerator's where there is one.
+    """
+    if accelerator_mb is None:
+        return _excess(parts, machine_mb, "memory")
+    outside = {name: mb for name, mb in parts.items() if name in (HOST_ENVS, EVAL_ENVS)}
+    inside = {name: mb for name, mb in parts.items() if name not in outside}
+    return _excess(outside, machine_mb, "memory") or _excess(inside, accelerator_mb, "memory of the accelerator")
+
+
+def _excess(parts: dict[str, float], free: float | None, kind: str) -> str | None:
+    needed = sum(parts.values())
     if free is None or needed <= free:
-        return
+        return None
     part = max(parts, key=lambda name: parts[name])
-    raise ConfigError(
-        f"This run needs about {needed:,.0f} MB but only {free:,.0f} MB are free; most of it is the {part} "
-        f"({parts[part]:,.0f} MB). Use fewer --num-envs or --num-steps."
+    return (
+        f"This run needs about {needed:,.0f} MB of {kind} but only {free:,.0f} MB are free; most of it is the {part} "
+        f"({parts[part]:,.0f} MB). Use {REMEDIES.get(part, 'fewer --num-envs or --num-steps')}."
     )
 
 

@@ -28,12 +28,14 @@ def encode(space: Space, obs: Any, xp: Any = np) -> Any:
     obs: arrays `[*batch, ...]` as nested as the space -> `[*batch, D]`
     """
     match space:
-        case Discrete(n):
+        case Discrete(n, start):
             obs = xp.asarray(obs)
-            return (obs[..., None] == xp.arange(n).reshape(*(1,) * obs.ndim, n)).astype(xp.float32)
-        case MultiDiscrete(nvec):
+            values = xp.arange(start, start + n).reshape(*(1,) * obs.ndim, n)
+            return (obs[..., None] == values).astype(xp.float32)
+        case MultiDiscrete():
             obs = xp.asarray(obs)
-            return xp.concatenate([encode(Discrete(n), obs[..., i], xp) for i, n in enumerate(nvec)], axis=-1)
+            obs = obs.reshape(*obs.shape[: obs.ndim - len(space.shape)], len(space.nvec))
+            return xp.concatenate([encode(one, obs[..., i], xp) for i, one in enumerate(space.choices)], axis=-1)
         case Box():
             obs = xp.asarray(obs)
             batch = obs.shape[: obs.ndim - len(space.shape)]
@@ -45,15 +47,42 @@ def encode(space: Space, obs: Any, xp: Any = np) -> Any:
 
 
 def decode_action(space: Space, action: Any, xp: Any = np) -> Any:
-    """What the env is given: continuous actions clipped to their range (the rollout keeps the unclipped draw)."""
-    if not isinstance(space, Box):
+    """What the env is given, in its own shape and kind of number; the rollout keeps the action as drawn.
+
+    Choices are counted from where the space starts; continuous actions are clipped to their range.
+    """
+    match space:
+        case Discrete(_, start):
+            return action + start if start else action
+        case MultiDiscrete():
+            return _decode_choices(space, action, xp)
+        case Box():
+            return _decode_box(space, action, xp)
+        case _:
+            return action
+
+
+def _decode_choices(space: MultiDiscrete, action: Any, xp: Any) -> Any:
+    if space == MultiDiscrete(space.nvec):
         return action
     batch = action.shape[:-1]
+    start = np.asarray([choice.start for choice in space.choices]).reshape((1,) * len(batch) + space.shape)
+    return (action.reshape(*batch, *space.shape) + start).astype(xp.result_type(space.dtype))
+
+
+def _decode_box(space: Box, action: Any, xp: Any) -> Any:
+    """Other kinds than float32 are clipped as float64: rounding to float32 can step over their bounds."""
+    batch, is_plain = action.shape[:-1], space.dtype_name == "float32"
+    # JAX may be without 64-bit numbers: `result_type` gives the nearest kind that is there.
+    working = xp.result_type(np.float32 if is_plain else np.float64)
     low, high = (
-        bound.astype(np.float32).reshape((1,) * len(batch) + space.shape)
-        for bound in (space.low_array, space.high_array)
+        bound.astype(working).reshape((1,) * len(batch) + space.shape) for bound in (space.low_array, space.high_array)
     )
-    return xp.clip(action.reshape(*batch, *space.shape), low, high)
+    action = action.reshape(*batch, *space.shape)
+    if is_plain:
+        return xp.clip(action, low, high)
+    whole = xp.rint(action) if np.issubdtype(space.dtype, np.integer) else action
+    return xp.clip(whole.astype(working), low, high).astype(xp.result_type(space.dtype))
 
 
 def action_size(space: Space) -> int | None:
@@ -77,8 +106,14 @@ def describe_pipeline(config: Config, observation: Space, action: Space) -> dict
         "normalize_obs": {"clip": OBS_CLIP} if config.ppo.norm_obs else None,
         "normalize_reward": {"clip": REWARD_CLIP} if config.ppo.norm_reward else None,
         "action": spaces.to_json(action),
-        "decode_action": "clip to range" if isinstance(action, Box) else "as drawn",
+        "decode_action": _describe_decoding(action),
     }
+
+
+def _describe_decoding(action: Space) -> str:
+    if isinstance(action, Box):
+        return "round, clip to range" if np.issubdtype(action.dtype, np.integer) else "clip to range"
+    return "count from the start" if getattr(action, "start", 0) else "as drawn"
 
 
 def pipeline_hash(record: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ before the first step, because many small ones cost more than the steps themselv
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -20,12 +21,27 @@ from courtside.algos import ppo
 from courtside.envs.base import Env
 from courtside.envs.wrappers import start_episode, step_episode
 from courtside.hosts.base import Host
+from courtside.keys import KEY_KIND, make_key
 from courtside.nets import distributions
 from courtside.preprocess import decode_action, encode
-from courtside.types import EpisodeEnd, Metrics, Rollout, TrainState
+from courtside.types import EpisodeEnd, Metrics, Rollout, TimeStep, TrainState
 
 METRICS = ("charts/episodes", "charts/episodic_return", "charts/episodic_length")
-"""What `summarize_episodes` logs."""
+"""What `summarize_episodes` logs of every world."""
+
+
+def metric_names(env: Env) -> tuple[str, ...]:
+    """METRICS, and one name for each thing that this world itself wants logged."""
+    timestep = jax.eval_shape(functools.partial(_any_step, env), 0)
+    return (*METRICS, *(f"env/{name}" for name in sorted(timestep.info)))
+
+
+def _any_step(env: Env, seed: Array) -> TimeStep:
+    """Some first step, to see what it is made of."""
+    key, space = make_key(seed), env.spec.action
+    head = jnp.zeros((env.spec.num_agents, distributions.head_size(space)))
+    action = decode_action(space, distributions.mode(space, head), jnp)
+    return env.step(env.reset(key)[0], action, key)[1]
 
 
 def start_envs(env: Env, setup: ppo.Setup, state: TrainState, key: PRNGKeyArray) -> TrainState:
@@ -54,7 +70,7 @@ def collect(env: Env, setup: ppo.Setup, state: TrainState) -> tuple[TrainState, 
 
     carry = (state.env_state, state.obs, state.policy_state)
     (env_state, obs, policy_state), (seen, ends) = jax.lax.scan(step, carry, (noise, step_keys, fresh))
-    rollout = Rollout(*seen, last_features=encode(setup.observation, obs, jnp))
+    rollout = Rollout(*seen, last_features=encode(setup.observation, obs, jnp), policy_state=state.policy_state)
     state = eqx.tree_at(
         lambda s: (s.key, s.env_state, s.obs, s.policy_state), state, (key, env_state, obs, policy_state)
     )
@@ -72,7 +88,7 @@ def draw_randomness(
     num_noise = agents * distributions.noise_size(setup.action)
     bits = jax.random.bits(key, (steps, envs, num_noise + 4), jnp.uint32)
     noise = distributions.noise_from_bits(setup.action, bits[..., 4:].reshape(steps, envs, agents, -1))
-    step_keys, reset_keys = (jax.random.wrap_key_data(bits[..., i : i + 2]) for i in (0, 2))
+    step_keys, reset_keys = (jax.random.wrap_key_data(bits[..., i : i + 2], impl=KEY_KIND) for i in (0, 2))
     return noise, step_keys, reset_keys
 
 
@@ -98,12 +114,19 @@ def collect_host(
 
 
 def summarize_episodes(ends: EpisodeEnd) -> Metrics:
-    """Mean return and length over the episodes that ended in this rollout; NaN where none did."""
+    """Means over the episodes that ended in this rollout; NaN where none did."""
     weight = ends.ended.astype(jnp.float32)
     count = jnp.sum(weight)
-    mean_return = jnp.mean(ends.episode_return, axis=-1)
-    return {
-        "charts/episodes": count,
-        "charts/episodic_return": jnp.sum(mean_return * weight) / count,
-        "charts/episodic_length": jnp.sum(ends.episode_length * weight) / count,
+    told = {
+        "charts/episodic_return": ends.episode_return,
+        "charts/episodic_length": ends.episode_length,
+        **{f"env/{name}": value for name, value in ends.info.items()},
     }
+    means = {name: jnp.sum(_per_env(value, weight) * weight) / count for name, value in told.items()}
+    return {"charts/episodes": count, **means}
+
+
+def _per_env(value: Array, like: Float[Array, "T B"]) -> Float[Array, "T B"]:
+    """Means over whatever axes follow T and B, such as the agents; steps that do not count must not add a NaN either."""
+    mean = jnp.mean(value.astype(jnp.float32).reshape(*like.shape, -1), axis=-1)
+    return jnp.where(like > 0, mean, 0.0)

@@ -71,12 +71,15 @@ def resume(run: str | Path, *, view: View | None = None, total_timesteps: int | 
 
 
 def _continue(config: Config, engine: Engine, run_dir: Path, view: View | None, notes: list[str]) -> Result:
-    state = None
+    state, path = None, None
     if checkpoint.find_checkpoints(run_dir / checkpoint.FOLDER):
         path, skipped = checkpoint.newest_whole(run_dir / checkpoint.FOLDER)
         state, meta = checkpoint.load(path, engine.template(), _pipeline(config, engine))
         notes += [checkpoint.describe_skipped(path, skipped), backend.arithmetic_change(meta.get("arithmetic"))]
     done = 0 if state is None else int(state.update)
+    verdict_path = run_dir / runlog.VERDICT
+    if done >= config.num_updates and config.thresholds and not verdict_path.exists():
+        return _judge_finished(config, run_dir, done, path)
     if done >= config.num_updates:
         raise CheckpointError(
             f"The run {run_dir.name} is finished: all {config.run.total_timesteps:,} steps are done. "
@@ -87,10 +90,21 @@ def _continue(config: Config, engine: Engine, run_dir: Path, view: View | None, 
             "Episodes of this env restart: its inner state cannot be saved. Everything else continues exactly."
         )
     log = RunLog.resume(run_dir, done, done * config.batch_size, config)
+    verdict_path.unlink(missing_ok=True)
     runlog.write_config(run_dir, config)
     for note in filter(None, notes):
         _tell(view, Notice(note))
     return _drive(config, engine, state, log, view)
+
+
+def _judge_finished(config: Config, run_dir: Path, update: int, newest: Path | None) -> Result:
+    """A run that was killed between its last checkpoint and its verdict: the verdict follows from what was logged."""
+    log = RunLog.resume(run_dir, update, update * config.batch_size, config)
+    with contextlib.closing(log):
+        tracker = VerdictTracker(config.thresholds)
+        tracker.add(runlog.read_history(run_dir))
+        log.write_verdict(to_json(tracker.verdict()))
+    return Result(run_dir, tracker.verdict(), True, None, update * config.batch_size, update, 0.0, newest)
 
 
 def _explain_new_length(config: Config, total_timesteps: int) -> str:
@@ -114,7 +128,8 @@ def _drive(config: Config, engine: Engine, state: TrainState | None, log: RunLog
     tracker.add(runlog.read_history(log.folder))
     saver = _Saver(log.folder, config, _pipeline(config, engine), engine.spec.num_agents)
     events = run_training(config, engine=engine, state=state)
-    step = update = 0
+    update = 0 if state is None else int(state.update)
+    step = update * config.batch_size
     begun, finished = time.perf_counter(), False
     with _Signals() as signals, contextlib.closing(log):
         for event in events:
@@ -123,8 +138,9 @@ def _drive(config: Config, engine: Engine, state: TrainState | None, log: RunLog
             match event:
                 case Progress():
                     tracker.add(event.rows)
-                case Evaluated(is_best=True):
-                    saver.save_best(event)
+                case Evaluated():
+                    tracker.add([{"step": event.step, "update": event.update, **event.metrics}])
+                    saver.save_if_best(event)
                 case Settled():
                     step, update = event.step, event.update
                     if saver.is_due() or signals.caught or update == config.num_updates:
@@ -175,8 +191,10 @@ class _Saver:
         checkpoint.prune(self.run_dir / checkpoint.FOLDER, self.run.keep_checkpoints)
         self.last_save = time.monotonic()
 
-    def save_best(self, event: Evaluated) -> None:
+    def save_if_best(self, event: Evaluated) -> None:
         """Only what acting needs: a run is never resumed from its best."""
+        if not event.is_best:
+            return
         self._save(checkpoint.best_path(self.run_dir), event.state.policy, event)
 
     def _save(self, path: Path, state: Any, event: Settled | Evaluated) -> None:

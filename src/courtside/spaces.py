@@ -15,9 +15,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Discrete:
-    """One integer in 0 .. n-1."""
+    """One integer in start .. start+n-1."""
 
     n: int
+    start: int = 0
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -30,17 +31,28 @@ class Discrete:
 
 @dataclass(frozen=True)
 class MultiDiscrete:
-    """Several independent integers, the i-th in 0 .. nvec[i]-1."""
+    """Several independent integers, the i-th in start[i] .. start[i]+nvec[i]-1 (one start stands for all).
+
+    `nvec` and `start` are flat; `shape` is how the integers are laid out, in a row unless told.
+    """
 
     nvec: tuple[int, ...]
+    start: int | tuple[int, ...] = 0
+    shape: tuple[int, ...] = ()
+    dtype_name: str = "int32"
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (len(self.nvec),)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", self.shape or (len(self.nvec),))
 
     @property
     def dtype(self) -> np.dtype:
-        return np.dtype(np.int32)
+        return np.dtype(self.dtype_name)
+
+    @property
+    def choices(self) -> tuple[Discrete, ...]:
+        """The integers one by one."""
+        starts = (self.start,) * len(self.nvec) if isinstance(self.start, int) else self.start
+        return tuple(map(Discrete, self.nvec, starts))
 
 
 @dataclass(frozen=True)
@@ -110,13 +122,12 @@ def feature_size(space: Space) -> int:
 def contains(space: Space, value: Any) -> bool:
     """Whether `value` (numpy arrays, no leading axes) lies in the space."""
     match space:
-        case Discrete(n):
+        case Discrete(n, start):
             value = np.asarray(value)
-            return value.shape == () and bool(0 <= value < n and value % 1 == 0)
-        case MultiDiscrete(nvec):
+            return value.shape == () and bool(start <= value < start + n and value % 1 == 0)
+        case MultiDiscrete():
             value = np.asarray(value)
-            whole = value.shape == space.shape and np.all(value % 1 == 0)
-            return bool(whole and np.all((value >= 0) & (value < np.asarray(nvec))))
+            return value.shape == space.shape and all(map(contains, space.choices, value.ravel()))
         case Box():
             value = np.asarray(value)
             inside = (
@@ -132,10 +143,10 @@ def contains(space: Space, value: Any) -> bool:
 def to_json(space: Space) -> dict[str, Any]:
     """The space as JSON data; `from_json` reads it back."""
     match space:
-        case Discrete(n):
-            return {"kind": "discrete", "n": n}
-        case MultiDiscrete(nvec):
-            return {"kind": "multi_discrete", "nvec": list(nvec)}
+        case Discrete(n, start):
+            return {"kind": "discrete", "n": n} | ({"start": start} if start else {})
+        case MultiDiscrete():
+            return _choices_json(space)
         case Box():
             low, high = _bound_json(space.low), _bound_json(space.high)
             return {"kind": "box", "low": low, "high": high, "shape": list(space.shape), "dtype": space.dtype_name}
@@ -148,9 +159,11 @@ def to_json(space: Space) -> dict[str, Any]:
 def from_json(record: Mapping[str, Any]) -> Space:
     match record["kind"]:
         case "discrete":
-            return Discrete(record["n"])
+            return Discrete(record["n"], record.get("start", 0))
         case "multi_discrete":
-            return MultiDiscrete(tuple(record["nvec"]))
+            start, shape = record.get("start", 0), tuple(record.get("shape", ()))
+            start = tuple(start) if isinstance(start, list) else start
+            return MultiDiscrete(tuple(record["nvec"]), start, shape, record.get("dtype", "int32"))
         case "box":
             low, high = _bound_from_json(record["low"]), _bound_from_json(record["high"])
             return Box(low, high, tuple(record["shape"]), record["dtype"])
@@ -160,6 +173,18 @@ def from_json(record: Mapping[str, Any]) -> Space:
             return Tuple(tuple(from_json(part) for part in record["parts"]))
         case other:
             raise ValueError(f"unknown space kind {other!r}")
+
+
+def _choices_json(space: MultiDiscrete) -> dict[str, Any]:
+    """What is as it usually is stays out."""
+    record: dict[str, Any] = {"kind": "multi_discrete", "nvec": list(space.nvec)}
+    if space.start:
+        record["start"] = space.start if isinstance(space.start, int) else list(space.start)
+    if space.shape != (len(space.nvec),):
+        record["shape"] = list(space.shape)
+    if space.dtype_name != "int32":
+        record["dtype"] = space.dtype_name
+    return record
 
 
 def _bound_json(bound: float | tuple[float, ...]) -> Any:
@@ -176,10 +201,10 @@ def _bound_from_json(bound: Any) -> Any:
 def describe(space: Space) -> str:
     """A few words for tables: `4 numbers`, `one of 2 actions`, ..."""
     match space:
-        case Discrete(n):
-            return f"one of {n}"
-        case MultiDiscrete(nvec):
-            return "one each of " + ", ".join(map(str, nvec))
+        case Discrete(n, start):
+            return f"one of {n}" + (f" from {start}" if start else "")
+        case MultiDiscrete():
+            return "one each of " + ", ".join(describe(choice).removeprefix("one of ") for choice in space.choices)
         case Box():
             shape = " x ".join(map(str, space.shape)) or "1"
             return f"{shape} {'number' if shape == '1' else 'numbers'} ({space.dtype_name})"

@@ -31,6 +31,8 @@ _REASONS = {
     errno.EISDIR: "a folder of that name is in the way",
     errno.ENAMETOOLONG: "the name is too long for this disk",
 }
+_CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP)
+"""What pipes and devices answer; they need no sync either."""
 _REMEDIES = {
     errno.ENOSPC: "Free some space",
     errno.EDQUOT: "Free some space",
@@ -139,8 +141,11 @@ class AppendFile:
 
     def sync(self) -> None:
         """Make sure that a power cut does not lose what was appended."""
-        with contextlib.suppress(OSError):  # pipes and devices cannot be synced, nor need to be
+        try:
             os.fsync(self._file.fileno())
+        except OSError as error:
+            if error.errno not in _CANNOT_SYNC:
+                raise write_error(self.path, error) from error
 
     def close(self) -> None:
         self._file.close()

@@ -23,7 +23,8 @@ import numpy as np
 from courtside import backend, memory
 from courtside.callable_module import make_callable
 from courtside.config import Config
-from courtside.engines import MAX_CHUNK, Engine, Rows, make_engine
+from courtside.engines import COMPILE_THREAD, MAX_CHUNK, Engine, Rows, make_engine
+from courtside.errors import EnvContractError
 from courtside.events import Compiled, Compiling, Evaluated, Event, Finished, Notice, Progress, Settled, Started
 from courtside.types import TrainState
 
@@ -61,7 +62,7 @@ def _compile(engine: Engine) -> Iterator[Event]:
             failure.append(error)
 
     start = time.perf_counter()
-    worker = threading.Thread(target=work, daemon=True)
+    worker = threading.Thread(target=work, name=COMPILE_THREAD, daemon=True)
     worker.start()
     while worker.is_alive():
         yield Compiling(time.perf_counter() - start)
@@ -73,7 +74,7 @@ def _compile(engine: Engine) -> Iterator[Event]:
 
 def _updates(config: Config, engine: Engine, state: TrainState) -> Iterator[Event]:
     """Chunk after chunk until all planned updates are done, with an evaluation wherever one is due."""
-    update, pace, begun = int(state.update), _Pace(), time.perf_counter()
+    update, pace, begun, warned = int(state.update), _Pace(), time.perf_counter(), False
     while update < config.num_updates:
         num_updates = pace.next_length(_updates_until_pause(config, update))
         start = time.perf_counter()
@@ -85,7 +86,9 @@ def _updates(config: Config, engine: Engine, state: TrainState) -> Iterator[Even
         records = _make_records(rows, update, config.batch_size)
         update += num_updates
         speed = num_updates * config.batch_size / seconds
-        yield from map(Notice, [*engine.notices(), *_warnings(records)])
+        _refuse_bad_reward(config, records)
+        warnings, warned = ([], True) if warned else _warnings(records)
+        yield from map(Notice, [*engine.notices(), *warnings])
         yield Progress(update * config.batch_size, update, records, seconds, speed, pace.share)
         if _evaluation_is_due(config, update):
             state, event = _evaluate(config, engine, state, update)
@@ -138,12 +141,21 @@ def _make_records(rows: Rows, update: int, batch_size: int) -> list[dict[str, An
     ]
 
 
-def _warnings(records: list[dict[str, Any]]) -> list[str]:
-    """A loss that is no number any more: the run goes on, but it will not recover."""
+def _warnings(records: list[dict[str, Any]]) -> tuple[list[str], bool]:
+    """A loss that is no number any more: the run goes on, but it will not recover. Said once."""
     bad = next((r for r in records if not np.isfinite(r["losses/policy_loss"] + r["losses/value_loss"])), None)
     if bad is None:
-        return []
-    return [f"The loss is not a finite number since update {bad['update']}; try a smaller --learning-rate."]
+        return [], False
+    return [f"The loss is not a finite number since update {bad['update']}; try a smaller --learning-rate."], True
+
+
+def _refuse_bad_reward(config: Config, records: list[dict[str, Any]]) -> None:
+    bad = next((r for r in records if not np.isfinite(r["charts/reward"])), None)
+    if bad is not None:
+        raise EnvContractError(
+            f"{config.env.env_id} paid a reward of {bad['charts/reward']} in update {bad['update']}, but a reward must be a "
+            f"finite number; `courtside check {config.env.env_id}` may show where it comes from."
+        )
 
 
 class _Pace:

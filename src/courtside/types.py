@@ -26,7 +26,8 @@ class TimeStep(eqx.Module):
     final_obs: Obs
     """The observation that this step led to, never replaced by a reset; equals `obs` where nothing ended."""
     info: dict[str, Array]
-    """What the world itself wants logged (success, doors opened, ...); may be empty."""
+    """What the world itself wants logged of an episode (success, doors opened, ...), as it stands now; its value at the
+    episode's end counts. May be empty, always has the same names."""
 
 
 class EpisodeState(eqx.Module):
@@ -43,6 +44,8 @@ class EpisodeEnd(eqx.Module):
     ended: Bool[Array, "*batch"]
     episode_return: Float[Array, "*batch A"]
     episode_length: Int[Array, "*batch"]
+    info: dict[str, Array] = eqx.field(default_factory=dict)
+    """What the world said in that step; logged as `env/<name>`, averaged over the episodes that ended."""
 
 
 class Rollout(eqx.Module):
@@ -60,6 +63,8 @@ class Rollout(eqx.Module):
     """What each step led to, never replaced by a reset."""
     last_features: Float[Array, "B A D"]
     """What the policy would act on next: the bootstrap of the last step."""
+    policy_state: PyTree = ()
+    """What a recurrent policy remembered before the first step. [B, A, ...]"""
 
 
 class RunningStats(eqx.Module):

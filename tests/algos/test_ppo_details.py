@@ -120,7 +120,7 @@ def twin_return_variance(hyper, collected):
 def twin_epochs(setup, hyper, state, params, batch):
     settings = numpy_ppo.Settings(
         setup.action, float(hyper.clip_coef.start), float(hyper.ent_coef.start), float(hyper.vf_coef), setup.norm_adv,
-        setup.clip_vloss, float(hyper.max_grad_norm), float(hyper.learning_rate.start), setup.adam_eps,
+        setup.clip_vloss, float(hyper.max_grad_norm), float(hyper.learning_rate.start), float(hyper.adam_eps),
     )  # fmt: skip
     adam, twin = numpy_ppo.Adam(params), Twin([params], [], [], [])
     _, shuffle_key = jax.random.split(state.key)
@@ -226,7 +226,7 @@ def test_detail_03_adam_epsilon():
     collected = make_rollout()
     after, _ = update_jit(setup, hyper, state, collected)
     assert_params(after.params, twin_update(setup, hyper, state, collected).params[-1], step=1e-5)
-    wrong = twin_update(dataclasses.replace(setup, adam_eps=1e-8), hyper, state, collected).params[-1]
+    wrong = twin_update(setup, eqx.tree_at(lambda h: h.adam_eps, hyper, jnp.float32(1e-8)), state, collected).params[-1]
     with pytest.raises(AssertionError):
         assert_params(after.params, wrong, step=1e-5)
 
@@ -399,7 +399,9 @@ def test_detail_12_debug_variables():
         "explained_variance",
         "grad_norm",
     ]
-    assert set(metrics) == {*(f"losses/{n}" for n in names), "charts/learning_rate"} == set(ppo.METRICS)
+    assert (
+        set(metrics) == {*(f"losses/{n}" for n in names), "charts/learning_rate", "charts/reward"} == set(ppo.METRICS)
+    )
     assert all(np.isfinite(v) for v in metrics.values())
     target, value = np.asarray(base_batch().target, np.float64), np.asarray(base_batch().value, np.float64)
     np.testing.assert_allclose(

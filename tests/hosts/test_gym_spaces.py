@@ -27,15 +27,15 @@ NESTED = gym.Dict(
 
 def written(space, obs):
     row = np.full(spaces.feature_size(convert_observation(space)), -7.0, np.float32)
-    make_obs_writer(space)(row, obs)
+    make_obs_writer(convert_observation(space))(row, obs)
     return row
 
 
 @pytest.mark.parametrize(
     ("theirs", "ours"),
     [
-        (gym.Discrete(4, start=3), spaces.Discrete(4)),
-        (gym.MultiDiscrete([[2, 3], [4, 5]]), spaces.MultiDiscrete((2, 3, 4, 5))),
+        (gym.Discrete(4, start=3), spaces.Discrete(4, 3)),
+        (gym.MultiDiscrete([[2, 3], [4, 5]]), spaces.MultiDiscrete((2, 3, 4, 5), 0, (2, 2), "int64")),
         (gym.MultiBinary(3), spaces.Box(0.0, 1.0, (3,), "int8")),
         (gym.Box(0, 255, (8, 8), np.uint8), spaces.Box(0.0, 255.0, (8, 8), "uint8")),
         (gym.Box(np.array([-1, -2.0]), np.array([1, np.inf]), dtype=np.float64),
@@ -56,9 +56,11 @@ def test_a_converted_space_survives_json():
 @pytest.mark.parametrize(
     ("theirs", "ours"),
     [
-        (gym.Discrete(3, start=5), spaces.Discrete(3)),
-        (gym.MultiDiscrete([2, 3]), spaces.MultiDiscrete((2, 3))),
-        (gym.MultiBinary((2, 2)), spaces.MultiDiscrete((2, 2, 2, 2))),
+        (gym.Discrete(3, start=5), spaces.Discrete(3, 5)),
+        (gym.MultiDiscrete([2, 3], np.int32), spaces.MultiDiscrete((2, 3))),
+        (gym.MultiDiscrete([2, 3], start=[4, 4]), spaces.MultiDiscrete((2, 3), 4, (2,), "int64")),
+        (gym.MultiDiscrete([2, 3], start=[4, 5]), spaces.MultiDiscrete((2, 3), (4, 5), (2,), "int64")),
+        (gym.MultiBinary((2, 2)), spaces.MultiDiscrete((2, 2, 2, 2), 0, (2, 2), "int8")),
         (gym.Box(-2.0, 2.0, (1,), np.float32), spaces.Box(-2.0, 2.0, (1,))),
     ],
 )
@@ -108,6 +110,7 @@ def test_lists_are_taken_as_arrays():
         (gym.Box(0.0, 1.0, (2,)), np.zeros((1, 2)), r"shape \(1, 2\), expected \(2,\)"),
         (gym.Discrete(3, start=2), 5, "is 5, expected a choice from 2 to 4"),
         (gym.Discrete(3), np.zeros(1), r"shape \(1,\), expected one number"),
+        (gym.Discrete(3), 1.5, "is 1.5, expected a choice from 0 to 2"),
         (gym.MultiDiscrete([2, 3]), [1, 3], r"is \[1, 3\], expected choices of \[2, 3\] from 0"),
         (gym.Dict({"a": gym.Discrete(2)}), {"b": 1}, r"is \['b'\], expected a dict with the keys \['a'\]"),
         (gym.Dict({"a": gym.Box(0.0, 1.0, (2,))}), {"a": np.zeros(3)}, r"\['a'\] has the shape \(3,\)"),
@@ -135,21 +138,25 @@ def test_a_wrong_observation_says_what_was_found_and_expected(space, obs, senten
     ],
 )
 def test_actions_arrive_inside_the_envs_own_space(space):
-    shape, dtype = action_layout(convert_action(space))
-    ours = convert_action(space)
+    """The lowest and the highest that a policy can draw."""
+    ours = spaces.from_json(spaces.to_json(convert_action(space)))
+    shape, dtype = action_layout(ours)
     for extreme in ("lowest", "highest"):
         if isinstance(ours, spaces.Box):
-            row = (ours.low_array if extreme == "lowest" else ours.high_array).astype(np.float32).ravel()
+            row = np.full(spaces.feature_size(ours), -1e9 if extreme == "lowest" else 1e9, np.float32)
         else:
-            most = np.asarray(getattr(ours, "nvec", getattr(ours, "n", None))) - 1
+            most = np.asarray(getattr(ours, "nvec", getattr(ours, "n", None)), np.int32) - 1
             row = np.zeros_like(most) if extreme == "lowest" else most
-        actions = make_action_reader(space)(np.broadcast_to(row, (3, *shape)).astype(dtype))
+        decoded = preprocess.decode_action(ours, np.stack([row] * 3))
+        assert (decoded.shape, decoded.dtype) == ((3, *shape), dtype)
+        actions = make_action_reader(ours)(decoded)
         assert len(actions) == 3
         assert all(space.contains(action) for action in actions)
 
 
-def test_a_choice_that_starts_elsewhere_is_shifted():
-    assert make_action_reader(gym.Discrete(3, start=5))(np.array([0, 2])) == [5, 7]
+def test_whole_numbers_are_rounded_not_cut():
+    ours = convert_action(gym.Box(0, 9, (2,), np.int32))
+    assert preprocess.decode_action(ours, np.float32([[1.6, 1.4]])).tolist() == [[2, 1]]
 
 
 def test_only_floats_are_searched_for_nan():

@@ -9,7 +9,7 @@ log-probabilities of a rollout are computed in one pass after it (same network, 
 many small ones); running statistics move once per update, after it, so that a rollout and its update see the same numbers.
 
 Logs losses/{policy_loss, value_loss, entropy, approx_kl, old_approx_kl, clipfrac, explained_variance, grad_norm} and
-charts/learning_rate; losses are means over all minibatch steps of the update.
+charts/{learning_rate, reward}; losses are means over all minibatch steps of the update.
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ class Setup:
     norm_obs: bool
     norm_reward: bool
     early_stop: Literal["off", "epoch", "minibatch"]
-    adam_eps: float
 
 
 class Hyper(eqx.Module):
@@ -69,6 +68,7 @@ class Hyper(eqx.Module):
     gae_lambda: Float[Array, "*P"]
     max_grad_norm: Float[Array, "*P"]
     target_kl: Float[Array, "*P"]
+    adam_eps: Float[Array, "*P"]
     num_updates: Float[Array, "*P"]
     """Planned updates: where the schedules end."""
     update_epochs: Int[Array, "*P"]
@@ -99,7 +99,12 @@ class Learner(eqx.Module):
 
 
 LOSS_NAMES = ("policy_loss", "value_loss", "entropy", "approx_kl", "old_approx_kl", "clipfrac", "grad_norm")
-METRICS = (*(f"losses/{name}" for name in LOSS_NAMES), "losses/explained_variance", "charts/learning_rate")
+METRICS = (
+    *(f"losses/{name}" for name in LOSS_NAMES),
+    "losses/explained_variance",
+    "charts/learning_rate",
+    "charts/reward",
+)
 """What `update` logs."""
 
 
@@ -118,7 +123,6 @@ def make_setup(config: Config, observation: Space, action: Space, num_agents: in
         norm_obs=ppo.norm_obs,
         norm_reward=ppo.norm_reward,
         early_stop="off" if ppo.target_kl is None else ppo.target_kl_mode,
-        adam_eps=ppo.adam_eps,
     )
 
 
@@ -134,6 +138,7 @@ def make_hyper(config: Config) -> Hyper:
         gae_lambda=number(ppo.gae_lambda),
         max_grad_norm=number(ppo.max_grad_norm),
         target_kl=number(0.0 if ppo.target_kl is None else ppo.target_kl),
+        adam_eps=number(ppo.adam_eps),
         num_updates=number(config.num_updates),
         update_epochs=jnp.asarray(ppo.update_epochs, jnp.int32),
     )
@@ -146,7 +151,7 @@ def init(setup: Setup, key: PRNGKeyArray) -> TrainState:
     envs = (setup.num_envs, setup.num_agents)
     return TrainState(
         params=params,
-        opt_state=_optimizer(setup, 0.0, 0.0).init(ravel_pytree(params)[0]),
+        opt_state=_optimizer(0.0, 0.0, 0.0).init(ravel_pytree(params)[0]),
         key=run_key,
         update=jnp.zeros((), jnp.int32),
         env_state=None,
@@ -178,6 +183,7 @@ def act_greedily(
 def update(setup: Setup, hyper: Hyper, state: TrainState, rollout: Rollout) -> tuple[TrainState, Metrics]:
     """The Learning Phase: advantages, then epochs of shuffled minibatch steps, then the running statistics."""
     key, shuffle_key = jax.random.split(state.key)
+    mean_reward = jnp.mean(rollout.reward)
     state, rollout = _normalize_reward(setup, hyper, state, rollout)
     batch = make_batch(setup, hyper, state, rollout)
     learner, unravel = _make_learner(state)
@@ -187,7 +193,7 @@ def update(setup: Setup, hyper: Hyper, state: TrainState, rollout: Rollout) -> t
         return _run_epoch(setup, hyper, state, batch, unravel, order, learner)
 
     learner = jax.lax.fori_loop(0, hyper.update_epochs, epoch, learner)
-    metrics = _make_metrics(hyper, state, batch, learner)
+    metrics = _make_metrics(hyper, state, batch, learner) | {"charts/reward": mean_reward}
     state = eqx.tree_at(
         lambda s: (s.params, s.opt_state, s.key, s.update),
         state,
@@ -258,7 +264,7 @@ def _minibatch_step(
     params = unravel(learner.flat_params)
     (_, parts), grads = jax.value_and_grad(ppo_loss, has_aux=True)(params, setup, hyper, progress, minibatch)
     grads = ravel_pytree(grads)[0]
-    optimizer = _optimizer(setup, hyper.max_grad_norm, schedule_value(hyper.learning_rate, progress))
+    optimizer = _optimizer(hyper.max_grad_norm, hyper.adam_eps, schedule_value(hyper.learning_rate, progress))
     change: Any
     change, opt_state = optimizer.update(grads, learner.opt_state)
     sums = learner.sums + jnp.stack([*parts, jnp.linalg.norm(grads)])
@@ -298,11 +304,11 @@ def ppo_loss(
     return loss, (policy_loss, value_loss, mean_entropy, kl, -jnp.mean(log_ratio), clipped)
 
 
-def _optimizer(setup: Setup, max_grad_norm: Any, learning_rate: Any) -> optax.GradientTransformation:
-    """Clip by the global norm, then Adam; made inside the program because both numbers are traced."""
+def _optimizer(max_grad_norm: Any, adam_eps: Any, learning_rate: Any) -> optax.GradientTransformation:
+    """Clip by the global norm, then Adam; made inside the program because the numbers are traced."""
     return optax.chain(
         optax.clip_by_global_norm(max_grad_norm),
-        optax.scale_by_adam(eps=setup.adam_eps),
+        optax.scale_by_adam(eps=adam_eps),
         optax.scale(-1.0 * learning_rate),
     )
 

@@ -8,9 +8,12 @@ Exit status: 0 done, 1 `--require-pass` and the verdict is no pass, 2 an error o
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
+import threading
+from typing import NoReturn
 
 from courtside import __version__
 from courtside.errors import CourtsideError
@@ -25,12 +28,19 @@ VERBS = {
 }
 """Verb -> module in this folder, how it is typed, what it does."""
 
-BUG, INTERRUPTED, BROKEN_PIPE = 70, 130, 141
+USER_ERROR, BUG, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command line and return its exit status."""
-    args = list(sys.argv[1:] if argv is None else argv)
+    """Run one command line and return its exit status; without `argv` it is the process's own."""
+    status = carry_out(list(sys.argv[1:] if argv is None else argv))
+    if argv is None and is_compiling():
+        leave(status)
+    return status
+
+
+def carry_out(args: list[str]) -> int:
+    """Run one command; every way it can end becomes an exit status."""
     debug = "--debug" in args or os.environ.get("COURTSIDE_DEBUG", "") not in ("", "0")
     try:
         return run(args)
@@ -44,6 +54,20 @@ def main(argv: list[str] | None = None) -> int:
         if debug:
             raise
         return report(error)
+
+
+def is_compiling() -> bool:
+    """Whether a run was stopped so early that threads are still at work inside XLA."""
+    engines = sys.modules.get("courtside.engines")
+    return engines is not None and any(t.name.startswith(engines.COMPILE_THREAD) for t in threading.enumerate())
+
+
+def leave(status: int) -> NoReturn:
+    """End now: Python would wait for those threads, and abort as it tears them down. The run is closed already."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(status)
 
 
 def run(args: list[str]) -> int:
@@ -103,13 +127,18 @@ def unknown_verb(verb: str) -> CourtsideError:
 
 def report(error: Exception) -> int:
     """Say on stderr what went wrong, in one line, and return the exit status that belongs to it."""
-    text = " ".join(str(error).split())
-    if isinstance(error, CourtsideError):
-        print(f"courtside: {text}", file=sys.stderr)
-        return 2
-    found = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    print(
-        f"courtside: This is a bug in courtside ({found}); add --debug to the same command to see the traceback.",
-        file=sys.stderr,
-    )
-    return BUG
+    text, status = " ".join(str(error).split()), USER_ERROR
+    if is_out_of_memory(error):
+        text = f"There is not enough memory ({text[:200]}). Use fewer --num-envs or --num-steps, or a smaller network."
+    elif not isinstance(error, CourtsideError):
+        found = f"{type(error).__name__}: {text}" if text else type(error).__name__
+        text = f"This is a bug in courtside ({found}); add --debug to the same command to see the traceback."
+        status = BUG
+    print(f"courtside: {text}", file=sys.stderr)
+    return status
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Python's own error, or XLA's: asked by name, since JAX may not be loaded."""
+    is_xla = type(error).__name__ in ("XlaRuntimeError", "JaxRuntimeError")
+    return isinstance(error, MemoryError) or (is_xla and "RESOURCE_EXHAUSTED" in str(error))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import functools
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -43,16 +44,17 @@ def unknown_flag(flag: str, known: list[str], see: str) -> ConfigError:
     return ConfigError(f"There is no flag named {flag!r}.{hint} `{see}` lists them all.")
 
 
-def whole_number(flag: str, least: int) -> Callable[[str], int]:
+def whole_number(flag: str, least: int, most: int | None = None) -> Callable[[str], int]:
     """Reader of a count for `add_argument(type=...)`: 100000, 100_000 and 1e5 are the same."""
+    return functools.partial(_read_whole, flag, least, most)
 
-    def read(text: str) -> int:
-        number = parse_whole(text)
-        if number is None or number < least:
-            raise ConfigError(f"{flag} is {text!r}, but it must be a whole number of {least} or more.")
-        return number
 
-    return read
+def _read_whole(flag: str, least: int, most: int | None, text: str) -> int:
+    number = parse_whole(text)
+    if number is None or number < least or (most is not None and number > most):
+        bounds = f"of {least} or more" if most is None else f"from {least} to {most}"
+        raise ConfigError(f"{flag} is {text!r}, but it must be a whole number {bounds}.")
+    return number
 
 
 def parse_whole(text: str) -> int | None:

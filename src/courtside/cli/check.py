@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
 
 from courtside import registry
 from courtside.cli.arguments import Parser, whole_number
+from courtside.config import MAX_SEED
 from courtside.envs.findings import CheckResult
-from courtside.errors import ConfigError, EnvContractError
 
 ABOUT = """Try the contract on an environment and say in plain words what is wrong.
 
@@ -19,7 +19,9 @@ def main(args: list[str]) -> int:
     parser = Parser("check", ABOUT)
     parser.add_argument("env", metavar="ENV", help="which environment")
     parser.add_argument("--steps", type=whole_number("--steps", 2), default=500, help="random steps to play (500)")
-    parser.add_argument("--seed", type=whole_number("--seed", 0), default=0, help="seed of everything random (0)")
+    parser.add_argument(
+        "--seed", type=whole_number("--seed", 0, MAX_SEED), default=0, help="seed of everything random (0)"
+    )
     options = parser.read(args)
     source = registry.find_env(options.env)
     if source.note:
@@ -32,43 +34,19 @@ def main(args: list[str]) -> int:
 
 def examine(source: registry.EnvSource, seed: int, steps: int) -> list[CheckResult]:
     """The checks of our own contract for JAX worlds, those of Gymnasium's for the rest."""
-    if source.kind != "gym":
-        made = registry.make_jax_env(source.name) if source.kind == "jax" else build_own(source.name)
-        if not is_gymnasium(made):
-            from courtside.envs.check import run_checks
+    world = None
+    if source.kind == "jax":
+        world = registry.make_jax_env(source.name)
+    elif source.kind == "module":
+        world = registry.build_own(source.name)
+    if world is not None:
+        from courtside.envs.check import run_checks
 
-            return run_checks(made, key=seed, steps=steps)
-        made.close()  # the checks build their own, two of them
+        return run_checks(world, key=seed, steps=steps)
     from courtside.hosts.check import run_gym_checks
     from courtside.hosts.gym_make import build_env, full_id
 
-    env_id = full_id(source)
-    return run_gym_checks(lambda: build_env(env_id), seed=seed, steps=steps)
-
-
-def build_own(target: str) -> Any:
-    """The user's world; a class or function is called without arguments."""
-    made = registry.load_object(target)
-    if not callable(made):
-        return made
-    try:
-        return made()
-    except Exception as error:
-        found = " ".join(f"{type(error).__name__}: {error}".split())
-        raise EnvContractError(
-            f"{target} could not be built: {found}. It must be buildable without arguments."
-        ) from error
-
-
-def is_gymnasium(env: Any) -> bool:
-    """Whether it is a Gymnasium env; one that is neither kind is an error here, before either contract is held against it."""
-    if any(base.__module__.partition(".")[0] == "gymnasium" for base in type(env).__mro__):
-        return True
-    if not any(hasattr(env, name) for name in ("spec", "reset", "step")):
-        raise ConfigError(
-            f"{type(env).__name__} has no spec, reset and step; `courtside check` takes a courtside world or a gymnasium.Env."
-        )
-    return False
+    return run_gym_checks(functools.partial(build_env, full_id(source)), seed=seed, steps=steps)
 
 
 def lines(env_id: str, results: list[CheckResult]) -> list[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 from courtside.cli.arguments import Parser, whole_number
 from courtside.cli.numbers import count, figure
+from courtside.config import MAX_SEED
 
 ABOUT = """Play episodes with the policy of a run and print its score.
 
@@ -26,7 +28,9 @@ def main(args: list[str]) -> int:
         which="last" if found.last else "best",
         seed=found.seed,
     )
-    print(json.dumps(result.to_json()) if found.json else "\n".join(describe(result)))
+    for note in result.notes:
+        print(f"note: {note}", file=sys.stderr)
+    print(json.dumps(result.to_json(), allow_nan=False) if found.json else "\n".join(describe(result)))
     return 0
 
 
@@ -43,7 +47,10 @@ def make_parser() -> Parser:
     which.add_argument("--best", action="store_true", help="the policy that did best in an evaluation (default)")
     which.add_argument("--last", action="store_true", help="the newest policy")
     parser.add_argument(
-        "--seed", metavar="S", type=whole_number("--seed", 0), help="seed of the episodes (default: from the run's)"
+        "--seed",
+        metavar="S",
+        type=whole_number("--seed", 0, MAX_SEED),
+        help="seed of the episodes (default: from the run's)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object, for scripts")
     return parser

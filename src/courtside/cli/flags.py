@@ -12,13 +12,12 @@ import dataclasses
 import io
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from courtside.cli.arguments import parse_whole, unknown_flag
-from courtside.config import Config, EnvConfig, NetConfig, PPOConfig, RunConfig
+from courtside.config import Config, EnvConfig, NetConfig, PPOConfig, RunConfig, wanted
 from courtside.errors import ConfigError
-from courtside.presets import DEFAULT, find_preset
-from courtside.registry import ENVS, find_env
+from courtside.presets import find_base
 
 HELP = "courtside train --help"
 
@@ -57,7 +56,7 @@ class Line:
 def read_config(args: list[str]) -> tuple[Config, list[str]]:
     """The validated config that a command line asks for, and what the user should know about how it was read."""
     line = split(args)
-    base, notes = find_base(line)
+    base, notes = find_base(line.preset, line.values.get("env_id", [None])[0])
     if line.wants_help:
         parse(["--help"], base)
     flags = parse_line(line, base)
@@ -164,28 +163,6 @@ def _plain(word: str, kind: Any) -> str:
     return "None" if word.lower() == "none" and type(None) in get_args(kind) else word
 
 
-def find_base(line: Line) -> tuple[Config, list[str]]:
-    """The config that the flags are changes to.
-
-    Thresholds belong to a world: another `--env-id` drops them, and without a named preset it starts from the plain
-    defaults, which are CleanRL's.
-    """
-    base = find_preset(line.preset or DEFAULT)
-    env_id = line.values.get("env_id", [base.env.env_id])[0]
-    if _world(env_id) == _world(base.env.env_id):
-        return base, []
-    if line.preset is None:
-        return Config(), []
-    note = f"The thresholds of the preset {line.preset!r} are for {base.env.env_id}, so this run has no verdict."
-    return dataclasses.replace(base, thresholds=()), [note]
-
-
-def _world(env_id: str) -> str:
-    """Our name of a world, whichever name was typed; `gym:CartPole-v1` is the same task as `cartpole`."""
-    source = find_env(env_id)
-    return next((entry.name for entry in ENVS if source.name in entry.aliases), source.name)
-
-
 def parse_line(line: Line, base: Config) -> Flags:
     """Turn the words into typed settings, or name the one that does not fit its type."""
     words = {name: _words(name, values) for name, values in line.values.items()}
@@ -233,14 +210,4 @@ def parse(words: list[str], base: Config) -> Flags:
 
 def _type_fault(name: str, values: list[str]) -> str:
     """One sentence: what was typed and what would have fitted."""
-    return f"--{name.replace('_', '-')} is {' '.join(values)!r}, but it must be {_wanted(setting_types()[name])}."
-
-
-def _wanted(kind: Any) -> str:
-    if get_origin(kind) is Literal:
-        return "one of " + ", ".join(get_args(kind))
-    if get_origin(kind) is tuple:
-        return "one or more whole numbers, such as 64 64"
-    if type(None) in get_args(kind):
-        return "a number or None"
-    return {int: "a whole number", float: "a number"}.get(kind, "text")
+    return f"--{name.replace('_', '-')} is {' '.join(values)!r}, but it must be {wanted(setting_types()[name])}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from courtside.cli.arguments import Parser, whole_number
@@ -23,10 +24,10 @@ def main(args: list[str]) -> int:
         help="train up to this many steps in all (default: as planned when the run began)",
     )
     found = parser.read(args)
+    return watch(functools.partial(start, found.run, found.total_timesteps), notes=[])
 
-    def start(view: Any) -> Any:
-        from courtside import session
 
-        return session.resume(found.run, view=view, total_timesteps=found.total_timesteps)
+def start(run: str, total_timesteps: int | None, view: Any) -> Any:
+    from courtside import session
 
-    return watch(start, notes=[])
+    return session.resume(run, view=view, total_timesteps=total_timesteps)

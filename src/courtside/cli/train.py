@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from courtside.cli.flags import read_config
+from courtside.config import Config
 
 
 def main(args: list[str]) -> int:
     config, notes = read_config(args)
+    return watch(functools.partial(start, config), notes)
 
-    def start(view: Any) -> Any:
-        from courtside import session
 
-        return session.train(config, view=view)
+def start(config: Config, view: Any) -> Any:
+    from courtside import session
 
-    return watch(start, notes)
+    return session.train(config, view=view)
 
 
 def watch(start: Callable[..., Any], notes: list[str]) -> int:

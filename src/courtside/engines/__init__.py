@@ -6,16 +6,20 @@ in the TrainState; an engine itself holds only compiled programs and, for host w
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from courtside.algos import ppo
 from courtside.config import Config
-from courtside.envs.base import Env, EnvSpec
+from courtside.envs.base import EnvSpec
 from courtside.episodes import Episodes
-from courtside.registry import find_env, load_object, make_jax_env
+from courtside.errors import EnvContractError
+from courtside.registry import build_own, find_env, make_jax_env
 from courtside.types import Policy, TrainState
+
+COMPILE_THREAD = "courtside-compile"
+"""Name of the threads that compile: a process that ends while one is at work must not wait for it."""
 
 MAX_CHUNK = 1024
 """Updates in one call of `run_chunk`, at most."""
@@ -74,8 +78,15 @@ def make_engine(config: Config) -> Engine:
     source = find_env(config.env.env_id)
     if source.kind == "jax":
         return JaxEngine(config, make_jax_env(source.name), source.note)
-    if source.kind == "module":
-        made = load_object(source.name)
-        if hasattr(made, "spec") and isinstance(env := made() if isinstance(made, type) else made, Env):
-            return JaxEngine(config, env)
+    if source.kind == "module" and (env := build_own(source.name)) is not None:
+        _refuse_broken(source.name, env)
+        return JaxEngine(config, env)
     return HostEngine(config, source)
+
+
+def _refuse_broken(target: str, env: Any) -> None:
+    """The user's world may raise or return anything; found here it is one sentence, deep in the program a riddle."""
+    from courtside.envs.check import traced_faults
+
+    if faults := traced_faults(env):
+        raise EnvContractError(f"{target} breaks the contract: {faults[0]} `courtside check {target}` tells more.")

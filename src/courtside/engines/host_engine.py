@@ -18,7 +18,10 @@ from courtside.algos import ppo
 from courtside.config import Config
 from courtside.engines import Rows
 from courtside.episodes import Episodes, play_host_episodes
+from courtside.errors import EnvContractError
 from courtside.hosts.base import Host
+from courtside.hosts.gymnasium_host import Forecast, foresee, make_host
+from courtside.keys import make_key
 from courtside.nets import distributions
 from courtside.registry import EnvSource
 from courtside.rollout import collect_host, summarize_episodes
@@ -28,19 +31,21 @@ MAX_EVAL_ENVS = 16
 
 
 class HostEngine:
-    """See `engines.Engine`."""
+    """See `engines.Engine`.
+
+    Envs are built when they are first stepped: by then it is known that they fit, and an evaluation builds only its own.
+    """
 
     def __init__(self, config: Config, source: EnvSource) -> None:
-        from courtside.hosts.gymnasium_host import make_host
-
-        self.config = config
-        self._make_host = functools.partial(make_host, source, env_config=config.env)
-        self.host: Host = self._make_host(num_envs=config.env.num_envs)
+        self.config, self._source = config, source
+        self._host: Host | None = None
         self._eval_host: Host | None = None
+        self._is_closed = False
         self._features: np.ndarray | None = None
         self._rollout_seconds = 0.0
         self._notices = [source.note] if source.note else []
-        self.spec = self.host.spec
+        self._forecast = self._foresee()
+        self.spec = self.host.spec if self._forecast is None else self._forecast.spec
         self.setup = ppo.make_setup(config, self.spec.observation, self.spec.action, self.spec.num_agents)
         self.hyper = ppo.make_hyper(config)
         self._init = jax.jit(functools.partial(init_learner, self.setup))
@@ -50,16 +55,43 @@ class HostEngine:
         self._greedy = jax.jit(self._act_greedily_on_leaves)
         self._update: Callable[..., Any] = jax.jit(functools.partial(learn, self.setup), donate_argnums=1)
 
+    def _foresee(self) -> Forecast | None:
+        """What the envs will be like; None where the one that was tried failed but failures are to be survived."""
+        try:
+            forecast = foresee(self._source, self.config.env.num_envs, self.config.env)
+        except EnvContractError as error:
+            if self.config.env.on_worker_failure != "restart":
+                raise
+            self._notices.append(f"How much memory the envs take could not be foreseen. {error}")
+            return None
+        self._notices.append(forecast.plan.reason)
+        return forecast
+
+    @property
+    def host(self) -> Host:
+        """The envs to train on, built on first use."""
+        if self._host is None:
+            plan = self._forecast and self._forecast.plan
+            self._host = make_host(self._source, self.config.env.num_envs, self.config.env, plan)
+            if plan is not None:
+                self._host.notices()  # why this plan: told before
+            if self._is_closed:  # stopped while a thread was building
+                self._host.close()
+        return self._host
+
     def compile(self) -> None:
         """Run each program once on empty input, so that later calls take the fast path."""
+        if self._forecast is not None and self._forecast.plan.mode != "serial":
+            _ = self.host  # serial envs wait for the thread that will step them: they may be bound to it
         state = self._init(np.uint32(0))
-        features = self._empty_features(self.host.num_envs)
+        features = self._empty_features(self.config.env.num_envs)
         key, noise = self._draw(state.key, self.setup.num_steps)
         self._act(jax.tree.leaves(state.policy), features, np.asarray(noise[0]))
         self._update(self.hyper, state, key, *self._empty_rollout(features, np.asarray(noise)))
 
     def _act_on_leaves(self, leaves: list[Array], features: Array, noise: Array) -> Array:
         """The policy comes as a plain list: taking a tree of modules apart at every step would cost as much as acting."""
+        # A feed-forward policy remembers nothing, so its state is empty and need not be carried from step to step.
         return ppo.act(self.setup, jax.tree.unflatten(self._policy_tree, leaves), features, (), noise)[0]
 
     def _act_greedily_on_leaves(self, leaves: list[Array], features: Array) -> Array:
@@ -93,12 +125,15 @@ class HostEngine:
         return state, {name: np.asarray([row[name] for row in rows], np.float32) for name in rows[0]}
 
     def _one_update(self, state: TrainState) -> tuple[TrainState, Metrics]:
-        start = time.perf_counter()
+        host, start = self.host, time.perf_counter()
         if self._features is None:
-            self._features = np.array(self.host.reset(self._episode_seed(int(state.update))))
+            self._features = np.array(host.reset(self._episode_seed(int(state.update))))
+            # Episodes that a kill cut off do not go on in the new ones.
+            nothing = jnp.zeros_like(state.discounted_return)
+            state = eqx.tree_at(lambda s: s.discounted_return, state, nothing)
         key, noise = self._draw(state.key, self.setup.num_steps)
         choose = self._chooser(state.policy, np.asarray(noise))
-        self._features, rollout, ends = collect_host(self.host, choose, self._features, self.setup.num_steps)
+        self._features, rollout, ends = collect_host(host, choose, self._features, self.setup.num_steps)
         self._rollout_seconds += time.perf_counter() - start
         return self._update(self.hyper, state, key, rollout, ends)
 
@@ -116,7 +151,7 @@ class HostEngine:
     def play(self, policy: Policy, seed: int, episodes: int, deterministic: bool) -> Episodes:
         """With envs of its own, so that training episodes go on undisturbed."""
         if self._eval_host is None:
-            self._eval_host = self._make_host(num_envs=min(MAX_EVAL_ENVS, episodes))
+            self._eval_host = self._make_eval_host(min(MAX_EVAL_ENVS, episodes))
         leaves = jax.tree.leaves(policy)
         if deterministic:
             choose = lambda features, t: np.asarray(self._greedy(leaves, features))  # noqa: E731
@@ -124,9 +159,19 @@ class HostEngine:
             choose = self._sampler(leaves, seed, self._eval_host.num_envs)
         return play_host_episodes(self._eval_host, choose, seed, episodes)
 
+    def _make_eval_host(self, num_envs: int) -> Host:
+        if self._host is None and self._forecast is not None:  # else asked when the training envs were built
+            memory.check_fits({memory.EVAL_ENVS: self._eval_envs_mb(num_envs)})
+        host = make_host(self._source, num_envs, self.config.env)
+        host.notices()  # the plan is of interest for the training envs only
+        return host
+
+    def _eval_envs_mb(self, num_envs: int) -> float:
+        return foresee(self._source, num_envs, self.config.env).memory_mb
+
     def _sampler(self, leaves: list[Array], seed: int, num_envs: int) -> Callable[[np.ndarray, int], np.ndarray]:
         """Draws actions with noise that is made a block at a time."""
-        block, key = 256, jax.random.key(seed)
+        block, key = 256, make_key(np.uint32(seed))
         noise = np.zeros(0)
 
         def choose(features: np.ndarray, t: int) -> np.ndarray:
@@ -140,20 +185,28 @@ class HostEngine:
         return choose
 
     def memory_mb(self) -> dict[str, float]:
-        return {"envs": self.host.memory_mb(), **memory.learner_mb(self.setup, self.template())}
+        parts = {memory.HOST_ENVS: self._forecast.memory_mb if self._forecast else self.host.memory_mb()}
+        if self._forecast and self.config.eval_updates:
+            parts[memory.EVAL_ENVS] = self._eval_envs_mb(min(MAX_EVAL_ENVS, self.config.run.eval_episodes))
+        return parts | memory.learner_mb(self.setup, self.template())
 
     def notices(self) -> list[str]:
-        notices, self._notices = [*self._notices, *self.host.notices()], []
+        notices, self._notices = self._notices, []
+        if self._host is not None:
+            notices += self._host.notices()
+        if self._eval_host is not None:
+            notices += [f"Evaluation: {notice}" for notice in self._eval_host.notices()]
         return notices
 
     def close(self) -> None:
-        self.host.close()
-        if self._eval_host is not None:
-            self._eval_host.close()
+        self._is_closed = True
+        for host in (self._host, self._eval_host):
+            if host is not None:
+                host.close()
 
 
 def init_learner(setup: ppo.Setup, seed: Array) -> TrainState:
-    return ppo.init(setup, jax.random.split(jax.random.key(seed))[0])
+    return ppo.init(setup, jax.random.split(make_key(seed))[0])
 
 
 def draw_noise(setup: ppo.Setup, key: PRNGKeyArray, num_steps: int) -> tuple[PRNGKeyArray, Array]:

@@ -17,9 +17,10 @@ from jaxtyping import Array, Float
 from courtside import memory, rollout
 from courtside.algos import ppo
 from courtside.config import Config
-from courtside.engines import MAX_CHUNK, Rows
+from courtside.engines import COMPILE_THREAD, MAX_CHUNK, Rows
 from courtside.envs.base import Env
 from courtside.episodes import Episodes, play_episodes
+from courtside.keys import make_key
 from courtside.types import Policy, TrainState
 
 Columns = dict[str, Float[Array, "max_chunk"]]
@@ -42,8 +43,8 @@ class JaxEngine:
     def compile(self) -> None:
         """The training program, the start and the evaluation side by side."""
         state, run = self._template, self.config.run
-        count, key = jax.ShapeDtypeStruct((), jnp.int32), jax.eval_shape(jax.random.key, 0)
-        with ThreadPoolExecutor() as pool:
+        count, key = jax.ShapeDtypeStruct((), jnp.int32), jax.eval_shape(make_key, np.uint32(0))
+        with ThreadPoolExecutor(thread_name_prefix=COMPILE_THREAD) as pool:
             chunk = pool.submit(lambda: self._chunk.lower(self.hyper, state, count).compile())
             init = pool.submit(lambda: self._init.lower(np.uint32(0)).compile())
             if self.config.eval_updates:
@@ -65,7 +66,8 @@ class JaxEngine:
         return state, {name: np.asarray(column)[:num_updates] for name, column in rows.items()}
 
     def rollout_share(self, state: TrainState, num_updates: int, seconds: float) -> float:
-        """Run the same program with no epochs on a copy of the state: what remains is the Rollout Phase."""
+        """Run the same program with no epochs on a copy of the state: what remains is the Rollout Phase, and the one
+        pass that values it."""
         tried = max(1, num_updates // 10)
         no_epochs = eqx.tree_at(lambda h: h.update_epochs, self.hyper, jnp.zeros((), jnp.int32))
         tries = [self._seconds(no_epochs, state, tried) for _ in range(3)]
@@ -78,7 +80,7 @@ class JaxEngine:
         return time.perf_counter() - start
 
     def play(self, policy: Policy, seed: int, episodes: int, deterministic: bool) -> Episodes:
-        return self._play(policy, (), jax.random.key(seed), episodes, deterministic)
+        return self._play(policy, self._template.policy_state, make_key(np.uint32(seed)), episodes, deterministic)
 
     def memory_mb(self) -> dict[str, float]:
         state = self._template
@@ -94,7 +96,7 @@ class JaxEngine:
 
 def init_run(env: Env, setup: ppo.Setup, seed: Array) -> TrainState:
     """A fresh learner and its envs, drawn from the seed."""
-    init_key, env_key = jax.random.split(jax.random.key(seed))
+    init_key, env_key = jax.random.split(make_key(seed))
     return rollout.start_envs(env, setup, ppo.init(setup, init_key), env_key)
 
 
@@ -110,5 +112,5 @@ def run_updates(
         metrics = episode_metrics | loss_metrics
         return state, {name: column.at[i].set(metrics[name]) for name, column in rows.items()}
 
-    rows = {name: jnp.zeros(MAX_CHUNK, jnp.float32) for name in (*rollout.METRICS, *ppo.METRICS)}
+    rows = {name: jnp.zeros(MAX_CHUNK, jnp.float32) for name in (*rollout.metric_names(env), *ppo.METRICS)}
     return jax.lax.fori_loop(0, num_updates, one_update, (state, rows))

@@ -6,6 +6,7 @@ build on it ends the list: a world that cannot be compiled is not also blamed fo
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -82,6 +83,18 @@ class Trial:
         return _Same(self.env), self.keys[3], self.steps
 
 
+class TracedTrial(Trial):
+    """The same world, only traced: nothing is computed, so that it can be looked at before every run."""
+
+    @cached_property
+    def first(self) -> Any:
+        return jax.eval_shape(self.env.reset, self.keys[0])
+
+    @cached_property
+    def second(self) -> Any:
+        return jax.eval_shape(self.env.step, self.first[0], self.action, self.keys[1])
+
+
 @dataclass(frozen=True, eq=False)
 class _Same:
     """Makes any world a static argument, hashable or not."""
@@ -97,6 +110,11 @@ def check_env(env: Any, *, key: int = 0, steps: int = 500) -> list[Fault]:
 def run_checks(env: Any, *, key: int = 0, steps: int = 500) -> list[CheckResult]:
     """All checks in order, those after a failed foundation marked as skipped."""
     return run_in_order(CHECKS, Trial(env, key, steps))
+
+
+def traced_faults(env: Any) -> list[Fault]:
+    """The faults that would stop training from compiling, found in milliseconds."""
+    return [fault for result in run_in_order(TRACED_CHECKS, TracedTrial(env, 0, 0)) for fault in result.faults]
 
 
 def sample_action(spec: EnvSpec, key: PRNGKeyArray) -> Array:
@@ -116,8 +134,9 @@ def sample_action(spec: EnvSpec, key: PRNGKeyArray) -> Array:
 def _sample_box(space: Box, num_agents: int, key: PRNGKeyArray) -> Array:
     """Evenly over the range; around 0 where the range is open."""
     low, high = (jnp.asarray(np.stack([b] * num_agents), jnp.float32) for b in (space.low_array, space.high_array))
-    even = low + (high - low) * jax.random.uniform(key, low.shape, jnp.float32)
-    around_zero = jnp.clip(jax.random.normal(key, low.shape, jnp.float32), low, high)
+    even_key, zero_key = jax.random.split(key)
+    even = low + (high - low) * jax.random.uniform(even_key, low.shape, jnp.float32)
+    around_zero = jnp.clip(jax.random.normal(zero_key, low.shape, jnp.float32), low, high)
     return jnp.where(jnp.isfinite(high - low), even, around_zero).astype(space.dtype)
 
 
@@ -187,6 +206,13 @@ def _check_stable(trial: Trial) -> Iterator[Fault | str]:
     next_state, timestep = jax.eval_shape(trial.env.step, state, trial.action, trial.keys[1])
     yield from check_spaces.drift_faults("state", state, next_state)
     yield from check_spaces.drift_faults("obs", obs, timestep.obs)
+
+
+def _check_batch(trial: Trial) -> Iterator[Fault | str]:
+    """As the rollout calls it, but traced only."""
+    state, _ = jax.eval_shape(jax.vmap(trial.env.reset), trial.keys[:2])
+    jax.eval_shape(jax.vmap(trial.env.step), state, jnp.stack([trial.action] * 2), trial.keys[:2])
+    yield from ()
 
 
 def _check_vmap(trial: Trial) -> Iterator[Fault | str]:
@@ -348,12 +374,13 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def _close(a: Any, b: Any) -> bool:
-    def leaf_close(x: np.ndarray, y: np.ndarray) -> bool:
-        if x.dtype.kind != "f":
-            return bool(np.array_equal(x, y))
-        return x.shape == y.shape and bool(np.allclose(x, y, equal_nan=True, **CLOSE))
+    return _all_leaves(a, b, _leaf_close)
 
-    return _all_leaves(a, b, leaf_close)
+
+def _leaf_close(x: np.ndarray, y: np.ndarray) -> bool:
+    if x.dtype.kind != "f":
+        return bool(np.array_equal(x, y))
+    return x.shape == y.shape and bool(np.allclose(x, y, equal_nan=True, **CLOSE))
 
 
 def _all_leaves(a: Any, b: Any, same: Callable[[np.ndarray, np.ndarray], bool]) -> bool:
@@ -365,10 +392,11 @@ def _all_leaves(a: Any, b: Any, same: Callable[[np.ndarray, np.ndarray], bool]) 
 
 
 def _where(condition: np.ndarray, if_true: Any, if_false: Any) -> Any:
-    def choose(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return np.where(condition.reshape(-1, *(1,) * (x.ndim - 1)), x, y)
+    return jax.tree.map(functools.partial(_leaf_where, condition), if_true, if_false)
 
-    return jax.tree.map(choose, if_true, if_false)
+
+def _leaf_where(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.where(condition.reshape(-1, *(1,) * (x.ndim - 1)), x, y)
 
 
 CHECKS = (
@@ -385,4 +413,8 @@ CHECKS = (
     Check("flags", "terminated and truncated are kept apart", _check_flags, is_foundation=False),
     Check("auto-reset", "final_obs is the true one, obs the fresh one", _check_auto_reset, is_foundation=False),
     Check("ends", "episodes end", _check_ends, is_foundation=False),
+)
+TRACED_CHECKS = (
+    *(check for check in CHECKS if check.name in ("spec", "reset", "step", "stable")),
+    Check("batch", "reset and step under jax.vmap", _check_batch),
 )

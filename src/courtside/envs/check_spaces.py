@@ -13,6 +13,9 @@ from courtside.envs.findings import Fault
 from courtside.spaces import Box, Dict, Discrete, MultiDiscrete, Space, Tuple
 from courtside.types import TimeStep
 
+Arrays = jax.Array | np.ndarray | jax.ShapeDtypeStruct
+"""Arrays, or what JAX says about them before they exist."""
+
 
 def spec_faults(spec: EnvSpec) -> Iterator[Fault]:
     if not isinstance(spec.num_agents, int) or spec.num_agents < 1:
@@ -87,7 +90,7 @@ def obs_faults(what: str, spec: EnvSpec, obs: Any) -> Iterator[Fault]:
 
 
 def _array_faults(what: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> Iterator[Fault]:
-    if not isinstance(value, jax.Array | np.ndarray):
+    if not isinstance(value, Arrays):
         yield Fault(f"{what} is {type(value).__name__}", f"an array of shape {shape}", "Return jnp arrays.")
     elif value.shape != shape:
         yield Fault(
@@ -100,7 +103,7 @@ def _array_faults(what: str, value: Any, shape: tuple[int, ...], dtype: np.dtype
 
 def state_faults(what: str, state: Any) -> Iterator[Fault]:
     for leaf in jax.tree.leaves(state):
-        if not isinstance(leaf, jax.Array | np.ndarray):
+        if not isinstance(leaf, Arrays):
             yield Fault(
                 f"the state of {what} holds {leaf!r:.40} ({type(leaf).__name__})", "arrays only",
                 "Turn numbers into jnp.asarray(x, dtype); keep settings on the world instead.",
@@ -116,7 +119,7 @@ def timestep_faults(spec: EnvSpec, timestep: TimeStep) -> Iterator[Fault]:
     yield from _array_faults("terminated", timestep.terminated, agents, np.dtype(np.bool_))
     yield from _array_faults("truncated", timestep.truncated, agents, np.dtype(np.bool_))
     info = timestep.info
-    if not isinstance(info, dict) or not all(isinstance(v, jax.Array | np.ndarray) for v in info.values()):
+    if not isinstance(info, dict) or not all(isinstance(v, Arrays) for v in info.values()):
         yield Fault("info holds something else than arrays", "a dict of arrays, maybe empty", "Drop the rest.")
 
 

@@ -36,7 +36,7 @@ def step_episode(
     timestep = TimeStep(
         obs, timestep.reward, timestep.terminated, timestep.truncated, timestep.final_obs, timestep.info
     )
-    return next_state, timestep, EpisodeEnd(ended, episode_return, length)
+    return next_state, timestep, EpisodeEnd(ended, episode_return, length, timestep.info)
 
 
 def _apply_time_limit(time_limit: int | None, timestep: TimeStep, length: Array) -> TimeStep:

@@ -191,7 +191,7 @@ class _Track:
 def _value_and_weight(row: Row, metric: str) -> tuple[float | None, int]:
     """The row's value and how much it counts; None where the row says nothing about the metric."""
     value = None if row.get(metric) is None else float(row[metric])
-    if value is None or not metric.startswith("charts/episodic_"):
+    if value is None or not metric.startswith(("charts/episodic_", "env/")):
         return value, 1
     episodes = row.get("charts/episodes")
     weight = 1 if episodes is None else int(episodes)

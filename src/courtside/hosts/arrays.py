@@ -16,7 +16,7 @@ class HostArrays:
     """One row per env. A step is committed as a whole: `features` and `running_*` change only once it is done."""
 
     action: np.ndarray
-    """[B] whole numbers, or [B, U]"""
+    """[B, ...] as the env takes it: `preprocess.decode_action` was there"""
     features: np.ndarray
     """float32 [B, D]"""
     final_features: np.ndarray

@@ -46,7 +46,7 @@ class Host(Protocol):
         ...
 
     def step(self, action: np.ndarray) -> HostStep:
-        """`action` is [B, A] (one discrete choice) or [B, A, U]."""
+        """`action` is what `preprocess.decode_action` gives: [B, A] (one discrete choice) or [B, A, *shape]."""
         ...
 
     def notices(self) -> list[str]:

@@ -21,6 +21,7 @@ from courtside.hosts.env_slice import EnvSlice, locate
 from courtside.hosts.gym_make import EnvFacts, build_env, describe_env
 from courtside.hosts.gym_spaces import action_layout
 from courtside.hosts.memory import resident_mb
+from courtside.hosts.watchdog import show_crashes, watch
 
 LOOK_SECONDS = 0.2
 """How often a waiting crew looks whether a worker still moves."""
@@ -61,14 +62,41 @@ class SerialCrew:
 
     num_workers = 1
 
-    def __init__(self, env_id: str, num_envs: int, restart: bool) -> None:
+    def __init__(self, env_id: str, num_envs: int, restart: bool, timeout: float) -> None:
+        show_crashes()
         before = resident_mb()
         envs = [build_env(env_id) for _ in range(num_envs)]
         self.facts = describe_env(env_id, envs[0])
         self.arrays = arrays_for(self.facts, num_envs)
         self._slice = EnvSlice(env_id, envs, self.arrays, 0, num_envs, restart)
-        self.reset, self.step, self.close = self._slice.reset, self._slice.step, self._slice.close
         self._memory_mb = max(0.0, resident_mb() - before)
+        self._is_busy = False
+        self._unwatched = watch(self, timeout)
+
+    def reset(self) -> None:
+        self._is_busy = True
+        try:
+            self._slice.reset()
+        finally:
+            self._is_busy = False
+
+    def step(self) -> None:
+        self._is_busy = True
+        try:
+            self._slice.step()
+        finally:
+            self._is_busy = False
+
+    def close(self) -> None:
+        self._unwatched.set()
+        self._slice.close()
+
+    def busy_mark(self) -> float | None:
+        """When the env that is being called was called."""
+        return float(self.arrays.busy_since.max()) if self._is_busy else None
+
+    def describe_call(self) -> str:
+        return locate(self._slice.env_id, self.arrays, int(np.argmax(self.arrays.busy_since)), 0)
 
     def take_notices(self) -> list[str]:
         notices, self._slice.notices = self._slice.notices, []
@@ -88,6 +116,7 @@ class ThreadCrew:
         self._jobs: list[queue.SimpleQueue] = [queue.SimpleQueue() for _ in self._shares]
         self._done: queue.SimpleQueue = queue.SimpleQueue()
         self._slices: list[EnvSlice] = []
+        show_crashes()
         before = resident_mb()
         for w in range(num_workers):
             threading.Thread(target=_work, args=(w, self._jobs[w], self._done), daemon=True).start()

@@ -16,8 +16,8 @@ import numpy as np
 
 from courtside.errors import EnvContractError
 from courtside.hosts.arrays import HostArrays
-from courtside.hosts.gym_make import build_env, describe_error
-from courtside.hosts.gym_spaces import Fault, convert_observation, make_action_reader, make_obs_writer, may_hold_nan
+from courtside.hosts.gym_make import build_env, describe_env, describe_error
+from courtside.hosts.gym_spaces import Fault, make_action_reader, make_obs_writer, may_hold_nan
 
 RESTART_LIMIT = 10
 """Replacements of one env without a whole episode in between, after which it counts as broken for good."""
@@ -35,9 +35,9 @@ class EnvSlice:
         self.env_id, self.envs, self.arrays, self.first = env_id, envs, arrays, first
         self.num_envs, self.restart = num_envs, restart
         self.notices: list[str] = []
-        self._write = make_obs_writer(envs[0].observation_space)
-        self._read_actions = make_action_reader(envs[0].action_space)
-        self._can_be_nan = may_hold_nan(convert_observation(envs[0].observation_space))
+        facts = describe_env(env_id, envs[0])
+        self._write, self._read_actions = make_obs_writer(facts.observation), make_action_reader(facts.action)
+        self._can_be_nan = may_hold_nan(facts.observation)
         self._step_calls = [env.step for env in envs]
         self._final_rows = list(arrays.final_features)
         self._first_obs = np.zeros_like(arrays.features)

@@ -1,10 +1,12 @@
-"""Gymnasium's spaces in our terms: observations into rows of numbers, actions back into what the env takes.
+"""Gymnasium's spaces in our terms; checked observations into rows of numbers, rows of actions to the envs.
 
-No JAX here or in any module that a worker process loads, so that a worker stays small.
+What a space means (where choices start, how numbers are laid out) is told by our own record of it and carried out by
+`preprocess`, here as in `policy()` of a loaded run. No JAX here or in any module that a worker process loads, so that a worker stays small.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +18,7 @@ from courtside.errors import EnvContractError
 WriteObs = Callable[[np.ndarray, Any], None]
 """Checks one observation and writes it, encoded, into a row of D numbers; raises `Fault` where it does not fit."""
 ReadActions = Callable[[np.ndarray], list]
-"""Turns the actions of n envs, [n] or [n, U], into what each env's `step` takes."""
+"""Takes the decoded actions of n envs, [n, ...], apart into what each env's `step` is given."""
 
 OBSERVATIONS = "Box, Discrete, MultiDiscrete, MultiBinary, Dict, Tuple"
 ACTIONS = "Box, Discrete, MultiDiscrete, MultiBinary"
@@ -34,9 +36,9 @@ def convert_observation(space: Any, where: str = "the observation") -> spaces.Sp
         case gym.Box():
             return _convert_box(space)
         case gym.Discrete():
-            return spaces.Discrete(int(space.n))
+            return spaces.Discrete(int(space.n), int(space.start))
         case gym.MultiDiscrete():
-            return spaces.MultiDiscrete(tuple(int(n) for n in space.nvec.ravel()))
+            return _convert_choices(space)
         case gym.MultiBinary():
             return spaces.Box(0.0, 1.0, tuple(space.shape), "int8")
         case gym.Dict():
@@ -58,11 +60,12 @@ def convert_action(space: Any) -> spaces.Space:
         case gym.Box():
             return _convert_box(space)
         case gym.Discrete():
-            return spaces.Discrete(int(space.n))
+            return spaces.Discrete(int(space.n), int(space.start))
         case gym.MultiDiscrete():
-            return spaces.MultiDiscrete(tuple(int(n) for n in space.nvec.ravel()))
+            return _convert_choices(space)
         case gym.MultiBinary():
-            return spaces.MultiDiscrete((2,) * int(np.prod(space.shape)))
+            sizes = (2,) * int(np.prod(space.shape))
+            return spaces.MultiDiscrete(sizes, 0, tuple(space.shape), np.dtype(space.dtype).name)
         case _:
             raise EnvContractError(
                 f"the action is of the kind {type(space).__name__}, which courtside cannot train on; it takes {ACTIONS}. "
@@ -72,6 +75,17 @@ def convert_action(space: Any) -> spaces.Space:
 
 def _convert_box(space: Any) -> spaces.Box:
     return spaces.Box(_bound(space.low), _bound(space.high), tuple(space.shape), np.dtype(space.dtype).name)
+
+
+def _convert_choices(space: Any) -> spaces.MultiDiscrete:
+    sizes, starts = (tuple(np.broadcast_to(x, space.shape).ravel().tolist()) for x in (space.nvec, _start(space)))
+    start = starts[0] if len(set(starts)) == 1 else starts
+    return spaces.MultiDiscrete(sizes, start, tuple(space.shape), np.dtype(space.dtype).name)
+
+
+def _start(space: Any) -> Any:
+    """Gymnasium before 0.29 always counts from 0."""
+    return getattr(space, "start", 0)
 
 
 def _bound(bound: np.ndarray) -> float | tuple[float, ...]:
@@ -93,137 +107,80 @@ def may_hold_nan(space: spaces.Space) -> bool:
             return False
 
 
-def make_obs_writer(space: Any) -> WriteObs:
-    """The function that puts one observation of this Gymnasium space into its row."""
-    ours = convert_observation(space)
-    if isinstance(ours, spaces.Box):
-        return _make_box_writer(ours.shape)
-    read = _make_reader(space, "the observation")
-
-    def write_encoded(row: np.ndarray, obs: Any) -> None:
-        row[:] = preprocess.encode(ours, read(obs), np)
-
-    return write_encoded
+def make_obs_writer(space: spaces.Space) -> WriteObs:
+    """The function that puts one observation of this space into its row."""
+    if isinstance(space, spaces.Box):
+        return functools.partial(_write_box, space.shape, len(space.shape) == 1)
+    return functools.partial(_write_encoded, space)
 
 
-def _make_box_writer(shape: tuple[int, ...]) -> WriteObs:
+def _write_box(shape: tuple[int, ...], is_flat: bool, row: np.ndarray, obs: Any) -> None:
     """The fast path: numbers go straight into the row, in the order `preprocess.encode` gives them."""
-    is_flat = len(shape) == 1
-
-    def write_box(row: np.ndarray, obs: Any) -> None:
-        if obs.__class__ is not np.ndarray:
-            obs = np.asarray(obs)
-        if obs.shape != shape:
-            raise Fault(f"the observation has the shape {obs.shape}, expected {shape}")
-        row[:] = obs if is_flat else obs.ravel()
-
-    return write_box
+    if obs.__class__ is not np.ndarray:
+        obs = np.asarray(obs)
+    if obs.shape != shape:
+        raise Fault(f"the observation has the shape {obs.shape}, expected {shape}")
+    row[:] = obs if is_flat else obs.ravel()
 
 
-def _make_reader(space: Any, where: str) -> Callable[[Any], Any]:
-    """The function that checks one observation and brings it to our space: counted from 0, lists flat."""
-    from gymnasium import spaces as gym
+def _write_encoded(space: spaces.Space, row: np.ndarray, obs: Any) -> None:
+    check_observation(space, obs)
+    row[:] = preprocess.encode(space, obs, np)
 
+
+def check_observation(space: spaces.Space, value: Any, where: str = "the observation") -> None:
+    """Raise a `Fault` that names the part which does not fit: keys, shapes, choices. Ranges of numbers are not looked at."""
     match space:
-        case gym.Discrete():
-            return _make_choice_reader(int(space.n), int(space.start), where)
-        case gym.MultiDiscrete():
-            start = np.asarray(getattr(space, "start", 0))
-            return _make_array_reader(tuple(space.shape), where, start, np.asarray(space.nvec))
-        case gym.Dict():
-            return _make_dict_reader(
-                {name: _make_reader(part, f"{where}[{name!r}]") for name, part in space.spaces.items()}, where
-            )
-        case gym.Tuple():
-            return _make_tuple_reader(
-                [_make_reader(part, f"{where}[{i}]") for i, part in enumerate(space.spaces)], where
-            )
+        case spaces.Dict(parts):
+            _check_keys([name for name, _ in parts], value, where)
+            for name, part in parts:
+                check_observation(part, value[name], f"{where}[{name!r}]")
+        case spaces.Tuple(parts):
+            _check_length(len(parts), value, where)
+            for i, part in enumerate(parts):
+                check_observation(part, value[i], f"{where}[{i}]")
+        case spaces.Discrete(n, start):
+            _check_shape((), value, where)
+            if not (start <= value < start + n and value % 1 == 0):
+                raise Fault(f"{where} is {value}, expected a choice from {start} to {start + n - 1}")
+        case spaces.MultiDiscrete(nvec, start):
+            _check_shape(space.shape, value, where)
+            choices = np.asarray(value).ravel() - start
+            if not np.all((choices >= 0) & (choices < nvec) & (choices % 1 == 0)):
+                found = np.asarray(value).tolist()
+                raise Fault(f"{where} is {found}, expected choices of {list(nvec)} from {start}")
         case _:
-            return _make_array_reader(tuple(space.shape), where)
+            _check_shape(space.shape, value, where)
 
 
-def _make_choice_reader(n: int, start: int, where: str) -> Callable[[Any], Any]:
-    def read_choice(value: Any) -> int:
-        choice = np.asarray(value)
-        if choice.shape != ():
-            raise Fault(f"{where} has the shape {choice.shape}, expected one number")
-        if not start <= choice < start + n:
-            raise Fault(f"{where} is {choice}, expected a choice from {start} to {start + n - 1}")
-        return int(choice) - start
-
-    return read_choice
+def _check_shape(shape: tuple[int, ...], value: Any, where: str) -> None:
+    if np.shape(value) != shape:
+        raise Fault(f"{where} has the shape {np.shape(value)}, expected {shape or 'one number'}")
 
 
-def _make_array_reader(
-    shape: tuple[int, ...], where: str, start: np.ndarray | None = None, nvec: np.ndarray | None = None
-) -> Callable[[Any], np.ndarray]:
-    def read_array(value: Any) -> np.ndarray:
-        array = np.asarray(value)
-        if array.shape != shape:
-            raise Fault(f"{where} has the shape {array.shape}, expected {shape}")
-        if nvec is None:
-            return array
-        choices = array - start
-        if np.any((choices < 0) | (choices >= nvec)):
-            raise Fault(f"{where} is {array.tolist()}, expected choices of {nvec.tolist()} from {_plain(start)}")
-        return choices.ravel()
-
-    return read_array
+def _check_keys(names: list[str], value: Any, where: str) -> None:
+    if not hasattr(value, "keys") or value.keys() != set(names):
+        found = sorted(value) if hasattr(value, "keys") else type(value).__name__
+        raise Fault(f"{where} is {found}, expected a dict with the keys {names}")
 
 
-def _plain(start: Any) -> Any:
-    """The common start of all choices as one number, or the list of them."""
-    start = np.asarray(start)
-    return int(start.flat[0]) if np.all(start == start.flat[0]) else start.tolist()
+def _check_length(count: int, value: Any, where: str) -> None:
+    if not isinstance(value, tuple | list) or len(value) != count:
+        found = f"{len(value)} parts" if isinstance(value, tuple | list) else type(value).__name__
+        raise Fault(f"{where} is {found}, expected a tuple of {count} parts")
 
 
-def _make_dict_reader(parts: dict[str, Callable[[Any], Any]], where: str) -> Callable[[Any], dict]:
-    def read_dict(value: Any) -> dict:
-        if not hasattr(value, "keys") or value.keys() != parts.keys():
-            found = sorted(value) if hasattr(value, "keys") else type(value).__name__
-            raise Fault(f"{where} is {found}, expected a dict with the keys {sorted(parts)}")
-        return {name: read(value[name]) for name, read in parts.items()}
-
-    return read_dict
+def make_action_reader(space: spaces.Space) -> ReadActions:
+    """One choice goes to the env as a plain int. Arrays are fresh at every call: an env may keep the action it was given."""
+    return np.ndarray.tolist if isinstance(space, spaces.Discrete) else _copy_rows
 
 
-def _make_tuple_reader(parts: list[Callable[[Any], Any]], where: str) -> Callable[[Any], tuple]:
-    def read_tuple(value: Any) -> tuple:
-        if not isinstance(value, tuple | list) or len(value) != len(parts):
-            found = f"{len(value)} parts" if isinstance(value, tuple | list) else type(value).__name__
-            raise Fault(f"{where} is {found}, expected a tuple of {len(parts)} parts")
-        return tuple(read(v) for read, v in zip(parts, value, strict=True))
-
-    return read_tuple
-
-
-def make_action_reader(space: Any) -> ReadActions:
-    """The function that turns rows of our actions into Gymnasium's.
-
-    Arrays are fresh at every call: an env may keep the action it was given.
-    """
-    from gymnasium import spaces as gym
-
-    if isinstance(space, gym.Discrete):
-        start = int(space.start)
-        return (lambda action: (action + start).tolist()) if start else (lambda action: action.tolist())
-    shape, dtype = tuple(space.shape), np.dtype(space.dtype)
-    if isinstance(space, gym.Box) and dtype == np.float32:
-        return lambda action: list(action.reshape(-1, *shape).astype(dtype))
-    if isinstance(space, gym.Box):
-        return lambda action: list(_to_box(action.reshape(-1, *shape), space, dtype))
-    start = np.asarray(getattr(space, "start", 0), dtype)
-    return lambda action: list(action.reshape(-1, *shape).astype(dtype) + start)
-
-
-def _to_box(action: np.ndarray, space: Any, dtype: np.dtype) -> np.ndarray:
-    """Cast to the env's own kind of number; clipped again, since float32 can round past a float64 bound."""
-    whole = np.rint(action) if np.issubdtype(dtype, np.integer) else action
-    return np.clip(whole.astype(np.float64), space.low, space.high).astype(dtype)
+def _copy_rows(action: np.ndarray) -> list:
+    return list(action.copy())
 
 
 def action_layout(space: spaces.Space) -> tuple[tuple[int, ...], np.dtype]:
-    """Shape and kind of one env's action as the policy gives it: () or (U,), whole numbers or float32."""
-    size = preprocess.action_size(space)
-    kind = np.float32 if isinstance(space, spaces.Box) else np.int32
-    return (() if size is None else (size,)), np.dtype(kind)
+    """Shape and kind of one env's action, as `preprocess.decode_action` gives it."""
+    if not isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.Box):
+        raise TypeError(f"no env acts in {space}")
+    return space.shape, space.dtype

@@ -20,7 +20,7 @@ from courtside.errors import ConfigError
 from courtside.hosts.arrays import num_bytes
 from courtside.hosts.base import HostStep
 from courtside.hosts.crews import Crew, SerialCrew, ThreadCrew
-from courtside.hosts.gym_make import full_id
+from courtside.hosts.gym_make import EnvFacts, full_id
 from courtside.hosts.gym_spaces import action_layout
 from courtside.hosts.measure import Measured, measure_env
 from courtside.hosts.memory import MB
@@ -48,14 +48,20 @@ class Plan:
     """Whether a measurement led to it."""
 
 
+@dataclass(frozen=True)
+class Forecast:
+    """What B envs will be like, known before they are built."""
+
+    spec: EnvSpec
+    plan: Plan
+    memory_mb: float
+
+
 class GymnasiumHost:
     """B envs behind one handle; see `hosts.base.Host`. The arrays of a step are reused by the next."""
 
     def __init__(self, env_id: str, num_envs: int, crew: Crew, plan: Plan) -> None:
-        facts = crew.facts
-        self.spec = EnvSpec(
-            name=env_id, observation=facts.observation, action=facts.action, time_limit=facts.time_limit
-        )
+        self.spec = make_spec(env_id, crew.facts)
         self.num_envs, self.plan = num_envs, plan
         self._crew, self._is_open, self._notices = crew, True, [plan.reason]
         a = crew.arrays
@@ -73,7 +79,7 @@ class GymnasiumHost:
         return self._features
 
     def step(self, action: np.ndarray) -> HostStep:
-        """`action` is [B, 1] (one discrete choice) or [B, 1, U], already decoded."""
+        """`action` is [B, 1] (one discrete choice) or [B, 1, *shape], already decoded."""
         self._action[...] = action.reshape(self._action.shape)
         self._guard(self._crew.step)
         return self._result
@@ -103,19 +109,25 @@ class GymnasiumHost:
             raise
 
 
-def make_host(env: str | EnvSource, num_envs: int, env_config: EnvConfig) -> GymnasiumHost:
+def make_host(
+    env: str | EnvSource, num_envs: int, env_config: EnvConfig, plan: Plan | None = None
+) -> GymnasiumHost:
     """B Gymnasium envs, stepped as `env_config` says; `auto` measures one env first and takes the fastest way."""
     env_id = full_id(env)
-    plan = plan_workers(env_id, num_envs, env_config)
+    plan = plan or plan_workers(env_id, num_envs, env_config)
     restart, timeout = env_config.on_worker_failure == "restart", env_config.worker_timeout
     crew: Crew
     if plan.mode == "serial":
-        crew = SerialCrew(env_id, num_envs, restart)
+        crew = SerialCrew(env_id, num_envs, restart, timeout)
     elif plan.mode == "threads":
         crew = ThreadCrew(env_id, num_envs, plan.num_workers, restart, timeout)
     else:
         crew = ProcessCrew(env_id, num_envs, plan.num_workers, restart, timeout)
     return GymnasiumHost(env_id, num_envs, crew, plan)
+
+
+def make_spec(env_id: str, facts: EnvFacts) -> EnvSpec:
+    return EnvSpec(name=env_id, observation=facts.observation, action=facts.action, time_limit=facts.time_limit)
 
 
 def plan_workers(env_id: str, num_envs: int, env_config: EnvConfig) -> Plan:
@@ -159,11 +171,20 @@ def _handover(mode: Mode, num_workers: int) -> float:
     return HANDOVER[mode] + HANDOVER_PER_WORKER * num_workers
 
 
-def estimate_memory_mb(env: str | EnvSource, num_envs: int, env_config: EnvConfig) -> float:
-    """Memory that B envs will take, in MB, told before they are built: one env is built and measured."""
+def foresee(env: str | EnvSource, num_envs: int, env_config: EnvConfig) -> Forecast:
+    """Spaces, way of stepping and memory of B envs, told before they are built: one env is built and measured."""
     env_id = full_id(env)
     plan = plan_workers(env_id, num_envs, env_config)
     found = measure(env_id, plan.is_measured, env_config.worker_timeout)
+    return Forecast(make_spec(env_id, found.facts), plan, _foresee_memory(found, num_envs, plan))
+
+
+def estimate_memory_mb(env: str | EnvSource, num_envs: int, env_config: EnvConfig) -> float:
+    """Memory that B envs will take, in MB."""
+    return foresee(env, num_envs, env_config).memory_mb
+
+
+def _foresee_memory(found: Measured, num_envs: int, plan: Plan) -> float:
     arrays = num_bytes(num_envs, spaces.feature_size(found.facts.observation), action_layout(found.facts.action)) / MB
     if plan.mode == "processes":
         first = plan.num_workers * (found.base_mb + found.first_env_mb)

@@ -122,11 +122,11 @@ class Worker:
 
 
 def _start(orders: Orders, theirs: socket.socket) -> subprocess.Popen:
-    """Start the program, deaf to Ctrl-C from its first moment (blocked signals are inherited)."""
+    """Start the program, deaf to Ctrl-C and SIGTERM from its first moment (blocked signals are inherited)."""
     orders = Orders(**{**orders.__dict__, "socket": theirs.fileno()})
     files = [f for f in (orders.socket, orders.memory) if f >= 0]
     command = [sys.executable, "-c", protocol.STARTER, orders.to_json(sys.path)]
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         # What an env prints goes to stderr, so that the trainer's own output stays readable for scripts.
         return subprocess.Popen(

@@ -57,7 +57,7 @@ class Orders:
 
 def main(options: dict[str, Any]) -> None:
     """The whole life of a worker."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the trainer's to handle
+    leave_signals_to_trainer()
     orders = Orders(**options)
     link = socket.socket(fileno=orders.socket)
     threading.Thread(target=_end_with_trainer, args=(orders.socket,), daemon=True).start()
@@ -73,6 +73,18 @@ def main(options: dict[str, Any]) -> None:
         pass
     except BaseException as error:
         send(link, {"error": _to_record(error)})
+
+
+def leave_signals_to_trainer() -> None:
+    """Ctrl-C, systemd and Slurm signal every process of a run: the trainer saves first, then ends its workers itself.
+
+    SIGTERM has a handler that does nothing, because a signal that is ignored or blocked would stay so in programs that
+    an env starts, and the env could not end them.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda number, frame: None)
+    signal.siginterrupt(signal.SIGTERM, False)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
 
 def send(link: socket.socket, record: dict[str, Any]) -> None:
@@ -118,7 +130,7 @@ def _obey(link: socket.socket, part: EnvSlice) -> None:
 def _end_with_trainer(descriptor: int) -> None:
     """End at once when the trainer is gone, even while an env hangs: a killed trainer leaves nothing behind."""
     poll = select.poll()
-    poll.register(descriptor, 0)
+    poll.register(descriptor, select.POLLHUP)  # Linux tells of it unasked, macOS does not
     poll.poll()
     os._exit(1)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from courtside.config import Config, EnvConfig, PPOConfig, RunConfig, Threshold, unknown_name
 from courtside.errors import ConfigError
+from courtside.registry import find_env, world_name
 
 DEFAULT = "cartpole"
 
@@ -28,5 +31,29 @@ PRESETS: dict[str, tuple[str, Config]] = {
 def find_preset(name: str) -> Config:
     """The preset's config, or an error that lists the near names."""
     if name not in PRESETS:
-        raise ConfigError(unknown_name("preset", name, list(PRESETS), "courtside presets"))
+        raise ConfigError(unknown_name("preset", name, list(PRESETS), "courtside presets") + _world_hint(name))
     return PRESETS[name][1]
+
+
+def _world_hint(name: str) -> str:
+    """A world is easily taken for a preset."""
+    try:
+        find_env(name)
+    except ConfigError:
+        return ""
+    return f" It is a world: did you mean --env-id {name}?"
+
+
+def find_base(preset: str | None, env_id: str | None) -> tuple[Config, list[str]]:
+    """The config that a run's settings are changes to, and what the user should know about it.
+
+    Thresholds belong to a world: another `env_id` drops them, and without a named preset it starts from the plain
+    defaults, which are CleanRL's.
+    """
+    base = find_preset(preset or DEFAULT)
+    if env_id is None or world_name(env_id) == world_name(base.env.env_id):
+        return base, []
+    if preset is None:
+        return Config(), []
+    note = f"The thresholds of the preset {preset!r} are for {base.env.env_id}, so this run has no verdict."
+    return dataclasses.replace(base, thresholds=()), [note]

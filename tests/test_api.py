@@ -72,6 +72,19 @@ def test_evaluation_repeats_and_differs_by_seed(result):
     assert first.mean_length == pytest.approx(first.mean), "CartPole pays 1 a step"
 
 
+def test_thresholds_of_a_preset_are_for_its_own_world(tmp_path):
+    seen = []
+
+    class View:
+        def on(self, event):
+            seen.append(event)
+
+    tiny = SMALL | {"total_timesteps": 128, "runs_dir": str(tmp_path), "eval_every": 0}
+    assert courtside.train("cartpole", env_id="acrobot", view=View(), **tiny).verdict is None
+    assert "has no verdict" in seen[0].text
+    assert courtside.train(env_id="CartPole-v1", **tiny).verdict is not None
+
+
 def test_unknown_names_are_one_sentence(tmp_path):
     with pytest.raises(ConfigError, match="Did you mean num_envs"):
         courtside.train(num_env=3)

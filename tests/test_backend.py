@@ -13,8 +13,14 @@ from courtside import backend
 
 def run_python(code: str, **environment: str) -> str:
     """What a fresh interpreter prints; JAX is set up once per process, so each case needs its own."""
-    told = {name: value for name, value in os.environ.items() if name not in ("NPROC", "JAX_COMPILATION_CACHE_DIR")}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=told | environment)
+    told = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("NPROC", "XLA_FLAGS", "JAX_COMPILATION_CACHE_DIR")
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=told | environment
+    )
     return done.stdout.strip()
 
 
@@ -31,6 +37,16 @@ def test_small_minibatches_run_on_one_thread_and_large_ones_on_all():
     assert run_python(START.format(num_envs=4), COURTSIDE_CACHE_DIR="").startswith("1 ")
     assert run_python(START.format(num_envs=64), COURTSIDE_CACHE_DIR="").startswith("None ")
     assert run_python(START.format(num_envs=4), COURTSIDE_CACHE_DIR="", NPROC="2").startswith("2 ")
+
+
+def test_gpu_operations_are_deterministic_unless_told_otherwise():
+    code = (
+        START.replace("num_envs={num_envs}", "deterministic={deterministic}") + "print(os.environ.get('XLA_FLAGS', ''))"
+    )
+    assert run_python(code.format(deterministic=True)).endswith("--xla_gpu_deterministic_ops=true")
+    assert "deterministic" not in run_python(code.format(deterministic=False)).splitlines()[-1]
+    told = run_python(code.format(deterministic=True), XLA_FLAGS="--xla_gpu_deterministic_ops=false")
+    assert told.endswith("\n--xla_gpu_deterministic_ops=false")
 
 
 def test_cache_folder(tmp_path):

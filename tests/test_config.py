@@ -2,7 +2,12 @@
 
 import dataclasses
 import json
+import re
+import subprocess
+import sys
+import time
 
+import numpy as np
 import pytest
 
 from courtside.config import (
@@ -12,6 +17,7 @@ from courtside.config import (
     PPOConfig,
     RunConfig,
     Threshold,
+    _nearest_divisor,
     from_json,
     override,
     to_json,
@@ -82,6 +88,16 @@ def test_minibatches_must_divide_the_batch():
     assert "the nearest that does is 4." in found
 
 
+@pytest.mark.parametrize(
+    ("number", "near", "nearest"),
+    [(32, 5, 4), (32, 6, 4), (32, 7, 8), (32, 1000, 32), (7, 3, 1), (128 * 10**9, 3, 2), (10**18 + 9, 10**17, None)],
+)
+def test_nearest_divisor_is_found_at_once(number, near, nearest):
+    begun = time.monotonic()
+    assert _nearest_divisor(number, near) == nearest
+    assert time.monotonic() - begun < 0.5
+
+
 def test_at_least_one_update_must_fit():
     found = message(override(Config(), total_timesteps=511))
     assert "--total-timesteps is 511, but one update takes the batch of 512 samples (4 envs x 128 steps)" in found
@@ -100,13 +116,16 @@ def test_derived_sizes():
     assert override(config, total_timesteps=1023).num_updates == 1
 
 
-@pytest.mark.parametrize(("every", "expected"), [(-1, 97), (0, 0), (512, 1), (5119, 9), (5120, 10), (1, 1)])
+@pytest.mark.parametrize(("every", "expected"), [(-1, 98), (0, 0), (512, 1), (5119, 9), (5120, 10), (1, 1)])
 def test_updates_between_evaluations(every, expected):
     assert override(Config(), eval_every=every).eval_updates == expected
 
 
-def test_ten_evaluations_of_a_very_short_run():
-    assert override(Config(), total_timesteps=512 * 3).eval_updates == 1
+@pytest.mark.parametrize("updates", [1, 3, 10, 11, 19, 20, 21, 99, 488, 976])
+def test_evaluations_are_spread_and_at_most_ten(updates):
+    every = override(Config(), total_timesteps=512 * updates).eval_updates
+    count = len({*range(every, updates + 1, every), updates})
+    assert min(updates, 6) <= count <= 10
 
 
 @pytest.mark.parametrize(
@@ -133,6 +152,39 @@ def test_override_by_flat_names():
     assert (config.run.seed, config.ppo.target_kl) == (7, 0.02)
     assert override(config, target_kl=None).ppo.target_kl is None
     assert Config().env.num_envs == 4
+
+
+def test_whole_floats_are_whole_numbers():
+    config = override(Config(), total_timesteps=1e6, num_envs=np.int64(8), hidden_sizes=[32.0, 16])
+    assert (config.run.total_timesteps, config.env.num_envs, config.net.hidden_sizes) == (1_000_000, 8, (32, 16))
+    assert all(type(n) is int for n in (config.run.total_timesteps, config.num_updates, config.env.num_envs))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("num_envs", 2.5, "a whole number"), ("num_envs", "8", "a whole number"), ("num_envs", True, "a whole number"),
+        ("num_envs", None, "a whole number"), ("seed", float("inf"), "a whole number"), ("gamma", "0.9", "a number"),
+        ("norm_obs", "False", "True or False"), ("target_kl", "low", "a number or None"),
+        ("workers", "some", "one of auto, serial, threads, processes"), ("hidden_sizes", (8, 2.5), "one or more whole"),
+    ],
+)  # fmt: skip
+def test_override_refuses_other_types(name, value, wanted):
+    flag = "--" + name.replace("_", "-")
+    with pytest.raises(ConfigError, match=re.escape(f"{flag} is {value!r}, but it must be {wanted}")):
+        override(Config(), **{name: value})
+
+
+def test_a_config_json_written_by_hand_is_checked_for_types():
+    record = to_json(Config())
+    assert "--total-timesteps is 1000000.0, but it must be a whole number." in untyped_message(record)
+
+
+def untyped_message(record):
+    """The run-time checks of the tests would refuse such a config before `validate` sees it."""
+    record["run"]["total_timesteps"] = 1e6
+    code = f"from courtside.config import from_json; from_json({record!r}).validate()"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr
 
 
 def test_override_keeps_preset_and_thresholds():

@@ -1,5 +1,7 @@
 """Engines: updates grouped in any way are the same updates, bit for bit; both kinds of world go through one interface."""
 
+from pathlib import Path
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -13,9 +15,10 @@ from courtside.engines import Engine, make_engine
 from courtside.engines.host_engine import HostEngine
 from courtside.engines.jax_engine import JaxEngine
 from courtside.envs.probe import Constant
-from courtside.errors import ConfigError
+from courtside.errors import ConfigError, EnvContractError
 from tree_equality import assert_bit_equal, differs
 
+HOSTS = Path(__file__).parent / "hosts"
 CONFIG = override(
     Config(), env_id="cartpole", num_envs=4, num_steps=8, num_minibatches=2, update_epochs=2, hidden_sizes=(8,),
     total_timesteps=32 * 40, norm_obs=True, norm_reward=True, eval_episodes=4,
@@ -133,6 +136,56 @@ def test_make_engine_takes_the_users_jax_world(tmp_path, monkeypatch):
     assert isinstance(engine, Engine)
 
 
+@pytest.mark.parametrize("name", ["Mine", "make", "ready"])
+def test_a_jax_world_is_taken_from_class_function_or_instance(name, tmp_path, monkeypatch):
+    code = "from courtside.envs.probe import Constant as Mine\ndef make(): return Mine()\nready = Mine()\n"
+    (tmp_path / "three_ways.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    engine = make_engine(override(CONFIG, env_id=f"three_ways:{name}"))
+    assert isinstance(engine, JaxEngine)
+    assert isinstance(engine.env, Constant)
+
+
+def test_a_gymnasium_class_goes_to_the_host(monkeypatch):
+    """gymnasium.Env has a `spec`, a `reset` and a `step` too."""
+    monkeypatch.syspath_prepend(Path(__file__).parent / "hosts")
+    engine = make_engine(override(CONFIG, env_id="dict_env:Signpost", workers="serial"))
+    assert isinstance(engine, HostEngine)
+    engine.close()
+
+
+BROKEN = """
+from courtside.envs.classic import CartPole
+
+class NoSpec:
+    spec = None
+    def reset(self, key): ...
+    def step(self, state, action, key): ...
+
+class Flat(CartPole):
+    def reset(self, key):
+        state, obs = super().reset(key)
+        return state, obs[0]
+
+class Raises(CartPole):
+    def reset(self, key):
+        raise ValueError("oh no")
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("NoSpec", "Spec is None"), ("Flat", "Obs of reset has shape"), ("Raises", "It raised ValueError: oh no")],
+)
+def test_a_world_that_breaks_the_contract_is_one_sentence(name, words, tmp_path, monkeypatch):
+    (tmp_path / "broken_worlds.py").write_text(BROKEN)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(EnvContractError) as caught:
+        make_engine(override(CONFIG, env_id=f"broken_worlds:{name}"))
+    assert f"broken_worlds:{name} breaks the contract: {words}" in str(caught.value)
+    assert f"`courtside check broken_worlds:{name}`" in str(caught.value)
+
+
 def test_make_engine_refuses_unknown_names():
     with pytest.raises(ConfigError, match="cartpole"):
         make_engine(override(CONFIG, env_id="cartpol"))
@@ -179,6 +232,62 @@ def test_host_evaluation_leaves_training_alone(host_run):
     np.testing.assert_array_equal(a.returns, a.lengths)
     greedy = engine.play(state.policy, 5, 3, True)
     assert len(greedy.lengths) == 3
+
+
+def test_envs_are_built_when_first_stepped_and_evaluation_builds_only_its_own(host_run):
+    _, state, _ = host_run
+    engine = make_engine(HOST_CONFIG)
+    try:
+        assert engine._host is None
+        assert [note for note in engine.notices() if "as asked: serial" in note]
+        assert set(engine.memory_mb()) == {"host envs", "evaluation envs", "rollout", "network"}
+        assert len(engine.play(state.policy, 5, 3, True).returns) == 3
+        assert engine._host is None
+        assert engine.notices() == []
+    finally:
+        engine.close()
+
+
+def test_what_happens_in_an_evaluation_is_told_too(monkeypatch, host_run):
+    monkeypatch.syspath_prepend(HOSTS)
+    config = override(HOST_CONFIG, env_id="failing_envs:RaisesOnce", on_worker_failure="restart")
+    engine = make_engine(config)
+    try:
+        engine.notices()
+        engine.play(engine.init().policy, 0, 3, True)
+        (notice,) = engine.notices()
+        assert notice.startswith("Evaluation: failing_envs:RaisesOnce, env 1, step 5")
+    finally:
+        engine.close()
+
+
+def test_an_env_that_fails_when_tried_is_left_to_the_restarts(monkeypatch):
+    """Where failures are to be survived, one that shows before the run starts is no reason to refuse it."""
+    monkeypatch.syspath_prepend(HOSTS)
+    config = override(HOST_CONFIG, env_id="failing_envs:RaisesInFirstEnvs", on_worker_failure="restart")
+    engine = make_engine(config)
+    try:
+        assert any("could not be foreseen" in note and "not ready" in note for note in engine.notices())
+        assert engine.memory_mb()["host envs"] >= 0
+        state, _ = engine.run_chunk(engine.init(), 1)
+        assert int(state.update) == 1
+        assert any("not ready" in note for note in engine.notices())
+    finally:
+        engine.close()
+    with pytest.raises(EnvContractError, match="not ready"):
+        make_engine(override(config, on_worker_failure="stop"))
+
+
+def test_a_resumed_host_run_does_not_carry_returns_of_episodes_that_were_cut():
+    """The running discounted return belongs to episodes; those of a host restart."""
+    config = override(HOST_CONFIG, norm_reward=True)
+    states = []
+    for left_over in (0.0, 50.0):
+        engine = make_engine(config)
+        start = eqx.tree_at(lambda s: s.discounted_return, engine.init(), jnp.full((2, 1), left_over))
+        states.append(engine.run_chunk(start, 1)[0])
+        engine.close()
+    assert_bit_equal(*states)
 
 
 def test_rates_are_traced_so_that_another_rate_needs_no_new_program(engine):

@@ -16,7 +16,9 @@ NESTED = Dict.of({
 })  # fmt: skip
 SPACES = {
     "discrete": Discrete(4),
+    "from five": Discrete(3, 5),
     "multi": MultiDiscrete((2, 3)),
+    "square": MultiDiscrete((2, 3, 4, 2), (1, 0, -2, 0), (2, 2)),
     "box": Box(-1.0, 1.0, (3,)),
     "image": Box(0.0, 255.0, (2, 3), "uint8"),
     "nested": NESTED,
@@ -25,10 +27,10 @@ SPACES = {
 
 def draw(space, batch, rng):
     match space:
-        case Discrete(n):
-            return rng.integers(0, n, batch).astype(np.int32)
-        case MultiDiscrete(nvec):
-            return np.stack([rng.integers(0, n, batch) for n in nvec], -1).astype(np.int32)
+        case Discrete(n, start):
+            return rng.integers(start, start + n, batch).astype(np.int32)
+        case MultiDiscrete():
+            return np.stack([draw(one, batch, rng) for one in space.choices], -1).reshape(*batch, *space.shape)
         case Box():
             return (rng.random((*batch, *space.shape)) * 200).astype(space.dtype)
         case Dict(parts):
@@ -57,6 +59,38 @@ def test_encode_by_hand():
     }
     expected = [7, 8, 0.5, 0, 0, 1, 1, 0, 0, 1, 0, 1, 2, 3, 255]
     np.testing.assert_array_equal(encode(NESTED, obs), expected)
+
+
+def test_choices_are_counted_from_their_start():
+    assert encode(Discrete(3, 5), np.int32([5, 7])).tolist() == [[1, 0, 0], [0, 0, 1]]
+    square = encode(SPACES["square"], np.array([[2, 0], [-1, 1]]))
+    assert square.tolist() == [*[0, 1], *[1, 0, 0], *[0, 1, 0, 0], *[0, 1]]
+
+
+@pytest.mark.parametrize("xp", [np, jnp], ids=["numpy", "jax"])
+def test_choices_go_out_as_the_env_counts_and_lays_them(xp):
+    assert decode_action(Discrete(3, 5), xp.asarray([[0], [2]], xp.int32), xp).tolist() == [[5], [7]]
+    found = decode_action(SPACES["square"], xp.asarray([[[0, 0, 0, 0]], [[1, 2, 3, 1]]], xp.int32), xp)
+    assert found.tolist() == [[[[1, 0], [-2, 0]]], [[[2, 2], [1, 1]]]]
+    assert found.dtype == np.int32
+
+
+@pytest.mark.parametrize("xp", [np, jnp], ids=["numpy", "jax"])
+def test_actions_take_the_envs_own_kind_of_number(xp):
+    """Whole numbers rounded; where JAX has no 64-bit numbers, the nearest kind, without a warning."""
+    drawn = xp.asarray([[-3.0, 1.6, 99.0]], xp.float32)
+    whole = decode_action(Box(0.0, 9.0, (3,), "int16"), drawn, xp)
+    assert (whole.tolist(), whole.dtype) == ([[0, 2, 9]], np.int16)
+    double = decode_action(Box(-0.1, 0.1, (3,), "float64"), drawn, xp)
+    assert double.dtype == (np.float64 if xp is np else np.float32)
+    if xp is np:
+        assert double.tolist() == [[-0.1, 0.1, 0.1]]
+
+
+def test_one_action_alone_is_still_an_array():
+    for space, action in ((Discrete(3, 5), np.asarray(np.int32(1))), (Box(0.0, 1.0, ()), np.float32([0.5]))):
+        assert isinstance(decode_action(space, action), np.ndarray)
+        assert decode_action(space, action).shape == ()
 
 
 def test_encode_does_not_alias_its_input():

@@ -5,8 +5,9 @@ import sys
 import pytest
 
 from courtside.envs.base import Env
-from courtside.errors import ConfigError
-from courtside.registry import ENVS, EnvSource, find_env, load_object, make_jax_env
+from courtside.envs.classic import CartPole
+from courtside.errors import ConfigError, EnvContractError
+from courtside.registry import ENVS, EnvSource, build_own, find_env, load_object, make_jax_env, world_name
 
 
 @pytest.mark.parametrize("entry", ENVS, ids=lambda e: e.name)
@@ -89,3 +90,86 @@ def test_the_users_own_class_is_loaded(tmp_path, monkeypatch):
     (tmp_path / "own_world.py").write_text("class World:\n    answer = 42\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert load_object("own_world:World").answer == 42
+
+
+OWN = """
+import gymnasium
+from courtside.envs.classic import CartPole
+
+class Ours(CartPole): ...
+
+class Theirs(gymnasium.Env):
+    built = closed = 0
+    def __init__(self):
+        Theirs.built += 1
+    def close(self):
+        Theirs.closed += 1
+
+class Fails(CartPole):
+    def __init__(self):
+        raise RuntimeError("no\\nlicense")
+
+def make_ours():
+    return CartPole()
+
+def make_theirs():
+    return Theirs()
+
+ready = CartPole()
+ready_theirs = Theirs()
+number = 3
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    (tmp_path / "registry_own.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield
+    sys.modules.pop("registry_own", None)
+
+
+@pytest.mark.usefixtures("own")
+@pytest.mark.parametrize("name", ["Ours", "make_ours", "ready"])
+def test_ones_own_jax_world_is_built_from_class_function_or_instance(name):
+    assert isinstance(build_own(f"registry_own:{name}"), CartPole)
+
+
+@pytest.mark.usefixtures("own")
+@pytest.mark.parametrize("name", ["Theirs", "make_theirs"])
+def test_a_gymnasium_env_is_known_and_none_is_left_open(name):
+    assert build_own(f"registry_own:{name}") is None
+    theirs = load_object("registry_own:Theirs")
+    assert theirs.closed == theirs.built - 1  # the one that the module itself holds
+
+
+@pytest.mark.usefixtures("own")
+@pytest.mark.parametrize(
+    ("target", "kind", "words"),
+    [
+        ("registry_own:ready_theirs", ConfigError, "is one Gymnasium env, but training builds several"),
+        ("registry_own:number", ConfigError, "gives a int without spec, reset and step"),
+        ("registry_own:Fails", EnvContractError, "could not be built: RuntimeError: no license. It must"),
+        (":X", ConfigError, "':X' names no module"),
+        (".relative:X", ConfigError, "names no module"),
+    ],
+)
+def test_what_cannot_be_built_is_one_sentence(target, kind, words):
+    with pytest.raises(kind) as caught:
+        build_own(target)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "code", ["def broken(:", "raise OSError('no disk')", "import sys; sys.exit(3)", "import json.nothing"]
+)
+def test_a_module_that_cannot_be_imported_is_one_sentence(code, tmp_path, monkeypatch):
+    (tmp_path / "not_importable.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError, match="'not_importable'"):
+        load_object("not_importable:World")
+
+
+def test_one_world_has_one_name():
+    assert {world_name(name) for name in ("cartpole", "CartPole", "CartPole-v1", "gym:CartPole-v1")} == {"cartpole"}
+    assert world_name("gym:MountainCarContinuous-v0") == "MountainCarContinuous-v0"

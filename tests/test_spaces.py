@@ -40,7 +40,11 @@ def box_records(n):
 
 leaves = st.one_of(
     records(kind="discrete", n=st.integers(1, 9)),
+    records(kind="discrete", n=st.integers(1, 9), start=st.integers(-9, -1)),
     records(kind="multi_discrete", nvec=st.lists(st.integers(1, 5), min_size=1, max_size=3)),
+    records(
+        kind="multi_discrete", nvec=[2, 3, 4, 5], start=st.sampled_from([7, [1, 2, 3, 4]]), shape=[2, 2], dtype="int8"
+    ),
     st.integers(1, 3).flatmap(box_records),
 )
 json_spaces = st.recursive(
@@ -90,6 +94,13 @@ def test_dict_parts_are_in_order_of_name():
         (MultiDiscrete((2, 3)), np.array([0, -1]), False),
         (MultiDiscrete((2, 3)), np.array([0.5, 1.0]), False),
         (MultiDiscrete((2, 3)), np.array([1]), False),
+        (Discrete(3, 5), 7, True),
+        (Discrete(3, 5), 8, False),
+        (Discrete(3, 5), 0, False),
+        (MultiDiscrete((2, 3), (1, -1)), np.array([2, 1]), True),
+        (MultiDiscrete((2, 3), (1, -1)), np.array([0, 1]), False),
+        (MultiDiscrete((2, 3, 2, 2), 0, (2, 2)), np.array([[1, 2], [0, 1]]), True),
+        (MultiDiscrete((2, 3, 2, 2), 0, (2, 2)), np.array([1, 2, 0, 1]), False),
         (Box(-1.0, 1.0, (2,)), np.array([-1.0, 1.0]), True),
         (Box(-1.0, 1.0, (2,)), np.array([0.0, 1.1]), False),
         (Box(-1.0, 1.0, (2,)), np.array([0.0, np.nan]), False),
@@ -119,9 +130,13 @@ def test_shapes_and_types():
     assert (Discrete(2).shape, Discrete(2).dtype) == ((), np.int32)
     assert (MultiDiscrete((2, 3)).shape, MultiDiscrete((2, 3)).dtype) == ((2,), np.int32)
     assert Box(0.0, 255.0, (4, 4), "uint8").dtype == np.uint8
+    square = MultiDiscrete((2, 3, 4, 5), 0, (2, 2), "int8")
+    assert (square.shape, square.dtype, feature_size(square)) == ((2, 2), np.int8, 14)
 
 
 def test_describe_is_short_and_plain():
     assert describe(Discrete(2)) == "one of 2"
+    assert describe(Discrete(2, 5)) == "one of 2 from 5"
+    assert describe(MultiDiscrete((2, 3), (0, 1))) == "one each of 2, 3 from 1"
     assert describe(Box(0.0, 1.0, (4,))) == "4 numbers (float32)"
     assert describe(NESTED).startswith("{a: one each of 2, 3, b: (one of 3, 2 x 2 numbers (float32))")

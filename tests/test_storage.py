@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import json
 import math
 import os
@@ -164,3 +165,19 @@ def test_appending_to_a_full_disk(tmp_path):
     with pytest.raises(CheckpointError, match=r"the disk is full\. Free some space"):
         file.append_lines(["one"])
     file.close()
+
+
+def test_a_sync_that_loses_data_is_an_error_and_one_that_cannot_be_is_none(tmp_path, monkeypatch):
+    file = storage.AppendFile(tmp_path / "a.jsonl")
+    for number in (errno.EIO, errno.ENOSPC):
+        monkeypatch.setattr(os, "fsync", functools.partial(refuse, number))
+        with pytest.raises(CheckpointError, match=r"Could not write .*a\.jsonl"):
+            file.sync()
+    for number in (errno.EINVAL, errno.ENOTSUP):
+        monkeypatch.setattr(os, "fsync", functools.partial(refuse, number))
+        file.sync()
+    file.close()
+
+
+def refuse(number, _descriptor):
+    raise OSError(number, os.strerror(number))

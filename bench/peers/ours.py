@@ -2,6 +2,7 @@
 
     python bench/peers/ours.py --world jax --num-envs 4 --num-steps 128
     python bench/peers/ours.py --world gym --num-envs 4 --num-steps 128
+    python bench/peers/ours.py --preset cartpole-fast
 
 Runs the engine that `courtside train` drives, the same compiled program included; `--cache DIR` measures a start with a
 warm compilation cache (run it twice), without it every start is cold.
@@ -12,13 +13,17 @@ import time
 import harness
 
 
-def make_config(args, env_id):
-    """The settings that all peers are given."""
+def make_config(args):
+    """The settings that all peers are given, or those of a preset."""
     from courtside.config import Config, override
+    from courtside.presets import find_preset
 
+    endless = {"seed": args.seed, "eval_every": 0, "total_timesteps": 2**40}
+    if args.preset:
+        return override(find_preset(args.preset), **endless)
     return override(
         Config(),
-        env_id=env_id,
+        env_id="cartpole" if args.world == "jax" else "gym:CartPole-v1",
         num_envs=args.num_envs,
         num_steps=args.num_steps,
         learning_rate=harness.LEARNING_RATE,
@@ -26,15 +31,13 @@ def make_config(args, env_id):
         gamma=harness.GAMMA,
         gae_lambda=harness.GAE_LAMBDA,
         num_minibatches=harness.NUM_MINIBATCHES,
-        update_epochs=args.epochs,
+        update_epochs=harness.NUM_EPOCHS,
         clip_coef=harness.CLIP,
         ent_coef=harness.ENTROPY_COEF,
         vf_coef=harness.VALUE_COEF,
         max_grad_norm=harness.MAX_GRAD_NORM,
         hidden_sizes=harness.HIDDEN_SIZES,
-        seed=args.seed,
-        eval_every=0,
-        total_timesteps=2**40,
+        **endless,
     )
 
 
@@ -56,7 +59,7 @@ def measure(args, engine, steps_per_update):
 def main() -> None:
     parser = harness.make_parser(__doc__)
     parser.add_argument("--world", choices=("jax", "gym"), default="jax")
-    parser.add_argument("--epochs", type=int, default=harness.NUM_EPOCHS)
+    parser.add_argument("--preset", default="", help="measure this preset instead of the common settings")
     parser.add_argument("--cache", default="", help="folder of the compilation cache; empty for none")
     args = parser.parse_args()
     import jax
@@ -69,7 +72,8 @@ def main() -> None:
         jax.config.update("jax_compilation_cache_dir", args.cache)
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
-    config = make_config(args, "cartpole" if args.world == "jax" else "gym:CartPole-v1")
+    config = make_config(args)
+    args.num_envs, args.num_steps = config.env.num_envs, config.ppo.num_steps
     backend.start(config)
     engine = make_engine(config)
     start = time.perf_counter()
@@ -79,7 +83,7 @@ def main() -> None:
     engine.close()
     harness.report(
         args,
-        system=f"courtside ({args.world})",
+        system=f"courtside ({args.preset or args.world})",
         version=harness.package_versions("courtside").get("courtside", "source"),
         rates=rates,
         compile_s=compile_s,

@@ -19,6 +19,15 @@ def start(config: Config | None = None) -> None:
     enable_cache()
     if config is not None and config.minibatch_size < SMALL_MINIBATCH:
         os.environ.setdefault("NPROC", "1")
+    if config is not None and config.run.deterministic:
+        _add_xla_flag("--xla_gpu_deterministic_ops=true")
+
+
+def _add_xla_flag(flag: str) -> None:
+    """Add a flag for the compiler, unless the user has set it."""
+    flags = os.environ.get("XLA_FLAGS", "")
+    if flag.partition("=")[0] not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} {flag}".strip()
 
 
 def enable_cache() -> Path | None:
@@ -52,7 +61,8 @@ def num_cores() -> int:
 
 def describe_arithmetic() -> dict[str, str]:
     """What must be the same for two runs to agree in the last bit: a sum in another order is another number."""
-    return {"device": describe_device(), "jax": version("jax"), "jaxlib": version("jaxlib")}
+    flags = os.environ.get("XLA_FLAGS", "")
+    return {"device": describe_device(), "jax": version("jax"), "jaxlib": version("jaxlib"), "XLA_FLAGS": flags}
 
 
 def arithmetic_change(before: dict[str, str] | None) -> str:

@@ -61,6 +61,8 @@ class RunConfig:
     """Send the same metrics to Weights & Biases (needs the `wandb` extra)."""
     wandb_project: str = "courtside"
     """Project name at Weights & Biases."""
+    deterministic: bool = True
+    """Same bits every time on a GPU too; off lets it add up in any order, which is faster but never resumes exactly."""
     debug: bool = False
     """Show the full traceback of an error instead of one sentence."""
 
@@ -268,7 +270,7 @@ def _range_faults(config: Config) -> list[str]:
         faults.append(f"--num-workers is {config.env.num_workers}, but it must be 0 (one per core) or more.")
     if config.run.eval_every < -1:
         faults.append(
-            f"--eval-every is {config.run.eval_every}, but it must be a number of steps, 0 (off) or -1 (ten times)."
+            f"--eval-every is {config.run.eval_every}, but it must be a number of steps, 0 (off) or -1 (up to ten times)."
         )
     if not 0 <= config.run.seed <= MAX_SEED:
         faults.append(f"--seed is {config.run.seed}, but it must lie between 0 and {MAX_SEED}.")

@@ -53,7 +53,7 @@ def decode_action(space: Space, action: Any, xp: Any = np) -> Any:
     """
     match space:
         case Discrete(_, start):
-            return action + start if start else action
+            return xp.asarray(action + start) if start else action  # one number alone would be no array any more
         case MultiDiscrete():
             return _decode_choices(space, action, xp)
         case Box():
@@ -67,22 +67,26 @@ def _decode_choices(space: MultiDiscrete, action: Any, xp: Any) -> Any:
         return action
     batch = action.shape[:-1]
     start = np.asarray([choice.start for choice in space.choices]).reshape((1,) * len(batch) + space.shape)
-    return (action.reshape(*batch, *space.shape) + start).astype(xp.result_type(space.dtype))
+    return (action.reshape(*batch, *space.shape) + start).astype(_kind(space.dtype, xp))
 
 
 def _decode_box(space: Box, action: Any, xp: Any) -> Any:
     """Other kinds than float32 are clipped as float64: rounding to float32 can step over their bounds."""
     batch, is_plain = action.shape[:-1], space.dtype_name == "float32"
-    # JAX may be without 64-bit numbers: `result_type` gives the nearest kind that is there.
-    working = xp.result_type(np.float32 if is_plain else np.float64)
+    working = np.float32 if is_plain else _kind(np.dtype(np.float64), xp)
     low, high = (
         bound.astype(working).reshape((1,) * len(batch) + space.shape) for bound in (space.low_array, space.high_array)
     )
-    action = action.reshape(*batch, *space.shape)
+    action = action.reshape((*batch, *space.shape))
     if is_plain:
-        return xp.clip(action, low, high)
+        return xp.asarray(xp.clip(action, low, high))
     whole = xp.rint(action) if np.issubdtype(space.dtype, np.integer) else action
-    return xp.clip(whole.astype(working), low, high).astype(xp.result_type(space.dtype))
+    return xp.asarray(xp.clip(whole.astype(working), low, high).astype(_kind(space.dtype, xp)))
+
+
+def _kind(dtype: np.dtype, xp: Any) -> Any:
+    """The kind of number, or the nearest one where JAX is without 64-bit numbers."""
+    return xp.asarray(np.empty((), dtype)).dtype
 
 
 def action_size(space: Space) -> int | None:

@@ -88,6 +88,21 @@ def test_bug_is_called_a_bug(monkeypatch, capsys):
     )
 
 
+@pytest.mark.parametrize("error", [MemoryError("Unable to allocate"), "xla"])
+def test_lack_of_memory_is_no_bug(error, monkeypatch, capsys):
+    from jax.errors import JaxRuntimeError
+
+    def too_large(_args):
+        raise JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory\nallocating 8 bytes.") if error == "xla" else error
+
+    monkeypatch.setattr(cli, "dispatch", too_large)
+    assert main(["train"]) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("courtside: There is not enough memory (")
+    assert "Use fewer --num-envs" in message
+    assert message.count("\n") == 1
+
+
 def test_ctrl_c_outside_training_is_silent(monkeypatch, capsys):
     def interrupted(_args):
         raise KeyboardInterrupt

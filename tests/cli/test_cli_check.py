@@ -26,6 +26,12 @@ class Needy(CartPole):
 
 def number():
     return 3
+
+def build():
+    return NoEnd()
+
+one_env = NoEnd()
+ready = CartPole()
 """
 
 
@@ -83,6 +89,14 @@ def test_a_broken_gymnasium_env_of_ones_own_is_told_what_is_wrong(capsys):
 
 
 @pytest.mark.usefixtures("worlds")
+def test_a_function_or_a_ready_world_will_do(capsys):
+    assert check(capsys, "my_worlds:ready", "--steps", "40")[0] == 0
+    status, printed = check(capsys, "my_worlds:build", "--steps", "40")
+    assert status == 1
+    assert "expected a value of Box" in printed.out
+
+
+@pytest.mark.usefixtures("worlds")
 @pytest.mark.parametrize(
     ("args", "words"),
     [
@@ -91,7 +105,10 @@ def test_a_broken_gymnasium_env_of_ones_own_is_told_what_is_wrong(capsys):
         (["no_such_module:World"], "There is no module 'no_such_module'"),
         (["my_worlds:Flt"], "Did you mean Flat"),
         (["my_worlds:Needy"], "must be buildable without arguments"),
-        (["my_worlds:number"], "takes a courtside world or a gymnasium.Env"),
+        (["my_worlds:number"], "must be a courtside world or a gymnasium.Env"),
+        (["my_worlds:one_env"], "name its class, or a function that builds it"),
+        ([":X"], "':X' names no module"),
+        (["cartpole", "--seed", str(10**20)], "whole number from 0 to 4294967295"),
         (["cartpole", "--steps", "0"], "--steps is '0'"),
         (["cartpole", "--stepz", "9"], "Did you mean --steps"),
         ([], "ENV"),

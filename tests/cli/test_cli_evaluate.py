@@ -1,7 +1,9 @@
 import json
+import shutil
 
 import pytest
 
+from courtside import checkpoint
 from courtside.cli import main
 
 
@@ -32,6 +34,31 @@ def test_score_is_readable(small_run, capsys):
     assert [line.split()[0] for line in lines] == ["checkpoint", "episodes", "return", "IQM", "length"]
 
 
+def damage(path):
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+
+
+def test_broken_newer_checkpoints_are_told_on_stderr(small_run, tmp_path, capsys):
+    run = shutil.copytree(small_run.path, tmp_path / "run")
+    newest = checkpoint.find_checkpoints(run / checkpoint.FOLDER)[0]
+    shutil.copy(newest, checkpoint.checkpoint_path(run, 11))
+    damage(checkpoint.checkpoint_path(run, 11))
+    assert main(["eval", str(run), "--last", "--episodes", "2", "--json"]) == 0
+    streams = capsys.readouterr()
+    assert json.loads(streams.out)["checkpoint"] == str(newest)
+    assert streams.err.startswith("note: ")
+    assert checkpoint.checkpoint_path(run, 11).name in streams.err
+
+
+def test_a_damaged_best_offers_the_newest(small_run, tmp_path, capsys):
+    run = shutil.copytree(small_run.path, tmp_path / "run")
+    damage(checkpoint.best_path(run))
+    assert main(["eval", str(run)]) == 2
+    assert "use --last" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
@@ -40,6 +67,7 @@ def test_score_is_readable(small_run, capsys):
         (["--best", "--last"], "not allowed with"),
         (["--episode", "3"], "Did you mean --episodes?"),
         (["--seed", "-1"], "--seed is '-1'"),
+        (["--seed", str(10**20)], "but it must be a whole number from 0 to 4294967295."),
     ],
 )
 def test_refusals(args, sentence, capsys):

@@ -25,9 +25,10 @@ def test_sizes_come_first_and_in_order():
 
 
 def test_only_settings_that_differ_from_the_preset_are_marked():
-    rows = setting_rows(override(find_preset("cartpole"), num_envs=8, target_kl=0.02))
+    preset = find_preset("cartpole")
+    rows = setting_rows(override(preset, num_envs=64, target_kl=0.02))
     assert {row.name: row.shown for row in rows if row.preset_value is not None} == {
-        "num_envs": "8 (preset 4)",
+        "num_envs": f"64 (preset {preset.env.num_envs})",
         "target_kl": "0.02 (preset None)",
     }
 

@@ -12,7 +12,7 @@ from courtside.config import override
 from courtside.events import Compiled, Compiling, Evaluated, Finished, Notice, Progress, Started
 from courtside.presets import find_preset
 
-CONFIG = override(find_preset("cartpole"), total_timesteps=512 * 10)
+CONFIG = override(find_preset("cartpole"), num_envs=4, num_steps=128, num_minibatches=4, total_timesteps=512 * 10)
 STARTED = Started(CONFIG, {"envs": 0.1, "network": 0.5}, "cpu:0", notes=("Episodes restart.",))
 
 

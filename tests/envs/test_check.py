@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from courtside.envs.base import EnvSpec, make_timestep
-from courtside.envs.check import CHECKS, check_env, run_checks, sample_action
+from courtside.envs.check import CHECKS, check_env, run_checks, sample_action, traced_faults
 from courtside.envs.classic import Acrobot, CartPole, MountainCar, Pendulum
 from courtside.spaces import Box, Dict, Discrete, MultiDiscrete
 
@@ -370,3 +370,44 @@ def test_the_example_of_the_documentation_runs_and_keeps_the_contract():
     names = {"__name__": "corridor"}
     exec(compile(example, str(DOCS), "exec"), names)
     assert check_env(names["Corridor"](), steps=60) == []
+
+
+class Branching(CartPole):
+    """Python's `if` on an array: runs when tried by hand, cannot be traced."""
+
+    def step(self, state, action, key):
+        return super().step(state, action if action[0] > 0 else 1 - action, key)
+
+
+class Unbatched(CartPole):
+    """A call out of JAX that cannot be batched."""
+
+    def reset(self, key):
+        state, obs = super().reset(key)
+        return state, jax.pure_callback(np.asarray, jax.ShapeDtypeStruct(obs.shape, obs.dtype), obs)
+
+
+class HalfReward(CartPole):
+    def step(self, state, action, key):
+        state, timestep = super().step(state, action, key)
+        return state, replace(timestep, reward=timestep.reward.astype(jnp.float16))
+
+
+@pytest.mark.parametrize("world", [CartPole(), Pendulum()], ids=lambda w: w.spec.name)
+def test_tracing_alone_finds_nothing_in_a_whole_world(world):
+    assert traced_faults(world) == []
+
+
+@pytest.mark.parametrize(
+    ("world", "words"),
+    [
+        (Branching(), "TracerBool"),
+        (Unbatched(), "vmap"),
+        (HalfReward(), "reward has dtype float16"),
+        (3, "spec is None"),
+    ],
+    ids=["branching", "unbatched", "half", "number"],
+)
+def test_tracing_alone_finds_what_would_stop_the_compiler(world, words):
+    (fault,) = traced_faults(world)
+    assert words in fault.found

@@ -5,6 +5,7 @@ Those named `...Once` go wrong only while seeded with 1, so a replacement with a
 
 import ctypes
 import os
+import subprocess
 import sys
 import time
 
@@ -143,6 +144,22 @@ class RaisesInReset(Sound):
         raise OSError("no such level")
 
 
+class RaisesInFirstEnvs(Sound):
+    """The first env of every process cannot be reset."""
+
+    num_built = 0
+
+    def __init__(self):
+        super().__init__()
+        type(self).num_built += 1
+        self.is_ready = self.num_built > 1
+
+    def reset(self, *, seed=None, options=None):
+        if not self.is_ready:
+            raise OSError("not ready")
+        return super().reset(seed=seed)
+
+
 class RaisesInLaterReset(Sound):
     def reset(self, *, seed=None, options=None):
         if self.total:
@@ -210,6 +227,16 @@ class TellsJax(Sound):
     def step(self, action):
         obs, _, terminated, truncated, info = super().step(action)
         return obs, float("jax" in sys.modules), terminated, truncated, info
+
+
+class EndsProgram(Sound):
+    """Pays the exit status of a program that it has started and told to end."""
+
+    def step(self, action):
+        obs, _, terminated, truncated, info = super().step(action)
+        program = subprocess.Popen(["sleep", "20"])
+        program.terminate()
+        return obs, float(program.wait()), terminated, truncated, info
 
 
 def make_sound():

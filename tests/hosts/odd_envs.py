@@ -53,3 +53,8 @@ class Nested(Odd):
             spaces.Dict({"b": spaces.Box(-2.0, 2.0, (2, 2), np.float64), "a": spaces.MultiBinary(2)}),
         )
     )
+
+
+class Knobs(Odd):
+    action_space = spaces.Box(0, 9, (3,), np.int32)
+    observation_space = spaces.MultiDiscrete([[3, 2], [2, 4]], start=[[1, 0], [0, -2]])

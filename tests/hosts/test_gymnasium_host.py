@@ -97,7 +97,7 @@ def test_a_time_limit_truncates_and_a_later_reset_is_unseeded(mode):
     host.close()
 
 
-@pytest.mark.parametrize("name", ["StartsAtFive", "Buttons", "Dials", "Levers", "Nested"])
+@pytest.mark.parametrize("name", ["StartsAtFive", "Buttons", "Dials", "Levers", "Nested", "Knobs"])
 def test_odd_spaces_arrive_whole_in_both_directions(name):
     host = open_host(f"odd_envs:{name}", 2)
     space, action_space = host.spec.observation, host.spec.action
@@ -106,7 +106,7 @@ def test_odd_spaces_arrive_whole_in_both_directions(name):
     rng = np.random.default_rng(0)
     for _ in range(6):
         if isinstance(action_space, spaces.Box):
-            drawn = rng.normal(size=(2, 1, 4)).astype(np.float32)
+            drawn = rng.normal(size=(2, 1, spaces.feature_size(action_space))).astype(np.float32)
         else:
             size = np.asarray(getattr(action_space, "nvec", getattr(action_space, "n", 0)))
             drawn = rng.integers(0, size, (2, 1, *size.shape), np.int32)

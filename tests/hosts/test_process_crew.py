@@ -168,12 +168,23 @@ def test_close_does_not_wait_for_a_hung_env():
     assert not any(map(is_running, pids))
 
 
-def test_workers_ignore_ctrl_c():
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_are_the_trainers_to_handle(number):
     host = open_host("gym:CartPole-v1")
     host.reset(0)
     for pid in worker_ids(host):
-        os.kill(pid, signal.SIGINT)
+        os.kill(pid, number)
+    time.sleep(0.1)
     assert host.step(np.zeros((4, 1), int)).features.shape == (4, 1, 4)
+    assert all(map(is_running, worker_ids(host)))
+    host.close()
+
+
+def test_an_env_can_end_a_program_that_it_started():
+    """A worker is deaf to SIGTERM, but what it starts must not inherit that."""
+    host = open_host("failing_envs:EndsProgram", 1, 1)
+    host.reset(0)
+    assert host.step(np.zeros((1, 1), int)).reward.tolist() == [[-signal.SIGTERM]]
     host.close()
 
 

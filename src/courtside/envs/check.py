@@ -6,7 +6,6 @@ build on it ends the list: a world that cannot be compiled is not also blamed fo
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, PRNGKeyArray
 
-from courtside.envs import check_spaces
+from courtside.envs import check_spaces, compare
 from courtside.envs.base import Env, EnvSpec
 from courtside.envs.findings import Check, CheckResult, Fault, one_line, run_in_order
 from courtside.envs.wrappers import start_episode, step_episode
@@ -28,8 +27,6 @@ from courtside.types import EpisodeEnd, EpisodeState, Obs, TimeStep
 
 MAX_EPISODE_STEPS = 10_000
 """Random steps after which a world without a time limit counts as one that never ends."""
-CLOSE = {"rtol": 1e-4, "atol": 1e-5}
-"""Compiled and uncompiled programs round differently; more than this is another result."""
 
 
 class Recorded(eqx.Module):
@@ -76,7 +73,9 @@ class Trial:
 
     @cached_property
     def recorded(self) -> Recorded:
-        return jax.tree.map(np.asarray, _without_keys(jax.jit(_record, static_argnums=(0, 2))(*self._record_args)))
+        return jax.tree.map(
+            np.asarray, compare.without_keys(jax.jit(_record, static_argnums=(0, 2))(*self._record_args))
+        )
 
     @property
     def _record_args(self) -> tuple[_Same, PRNGKeyArray, int]:
@@ -178,11 +177,11 @@ def _check_step(trial: Trial) -> Iterator[Fault | str]:
 
 def _check_determinism(trial: Trial) -> Iterator[Fault | str]:
     env, key, remedy = trial.env, trial.keys[0], "Draw every random number from `key` with jax.random."
-    if not _equal(trial.first, env.reset(key)):
+    if not compare.equal(trial.first, env.reset(key)):
         yield Fault("two resets with one key differ", "the same state and obs", remedy)
-    elif not _equal(trial.second, env.step(trial.first[0], trial.action, trial.keys[1])):
+    elif not compare.equal(trial.second, env.step(trial.first[0], trial.action, trial.keys[1])):
         yield Fault("two steps with one key, state and action differ", "the same result", remedy)
-    if all(_equal(trial.first, env.reset(other)) for other in trial.keys[1:5]):
+    if all(compare.equal(trial.first, env.reset(other)) for other in trial.keys[1:5]):
         yield "every key gives the same first state; fine for a world that always starts the same"
 
 
@@ -194,9 +193,9 @@ def _check_jit(trial: Trial) -> Iterator[Fault | str]:
     except Exception as error:
         yield Fault(f"it cannot be compiled ({one_line(error)})", "reset and step under jax.jit", remedy)
         return
-    if not _close(reset, trial.first):
+    if not compare.close(reset, trial.first):
         yield Fault("the compiled reset gives another result", "the same with and without jax.jit", remedy)
-    if not _close(step, trial.second):
+    if not compare.close(step, trial.second):
         yield Fault("the compiled step gives another result", "the same with and without jax.jit", remedy)
 
 
@@ -228,8 +227,11 @@ def _check_vmap(trial: Trial) -> Iterator[Fault | str]:
             f"it cannot be batched ({one_line(error)})", "reset and step under jax.vmap", "Use jnp and lax only."
         )
         return
-    rows = jax.tree.map(np.asarray, _without_keys(together))
-    if not all(_close(jax.tree.map(lambda x, i=i: x[i], rows), _without_keys(one)) for i, one in enumerate(one_by_one)):
+    rows = jax.tree.map(np.asarray, compare.without_keys(together))
+    if not all(
+        compare.close(jax.tree.map(lambda x, i=i: x[i], rows), compare.without_keys(one))
+        for i, one in enumerate(one_by_one)
+    ):
         yield Fault("envs stepped together differ from envs stepped one by one", "the same", "Use jnp and lax only.")
 
 
@@ -319,19 +321,19 @@ def _check_flags(trial: Trial) -> Iterator[Fault | str]:
 
 def _check_auto_reset(trial: Trial) -> Iterator[Fault | str]:
     record = trial.recorded
-    if not _close(record.raw.obs, record.raw.final_obs):
+    if not compare.close(record.raw.obs, record.raw.final_obs):
         yield Fault(
             "the world's own step returns an obs that is not its final_obs", "no reset inside step",
             "Return make_timestep(obs, ...) with what the step led to; courtside resets the world itself.",
         )  # fmt: skip
         return
     ended = np.asarray(record.end.ended)
-    expected = _where(ended, (record.fresh[0].inner, record.fresh[1]), (record.raw_state, record.raw.obs))
-    if not _close((record.next_state.inner, record.wrapped.obs), expected):
+    expected = compare.where(ended, (record.fresh[0].inner, record.fresh[1]), (record.raw_state, record.raw.obs))
+    if not compare.close((record.next_state.inner, record.wrapped.obs), expected):
         yield Fault(
             "after an end the state or obs is not a fresh one", "the first of a new episode", "Report this to us."
         )
-    if not _close(record.wrapped.final_obs, record.raw.obs):
+    if not compare.close(record.wrapped.final_obs, record.raw.obs):
         yield Fault("final_obs is not what the step led to", "the true last observation", "Report this to us.")
     if not ended.any():
         yield f"no episode ended in {trial.steps} random steps, so no reset was seen"
@@ -359,44 +361,6 @@ def _ever_ends(same: _Same, key: PRNGKeyArray, steps: int) -> Bool[Array, ""]:
         return state, ended | end.ended
 
     return jax.lax.fori_loop(0, steps, one_step, (fresh[0], jnp.zeros((), jnp.bool_)))[1]
-
-
-# --- comparing pytrees -----------------------------------------------------------------------------------------------
-
-
-def _without_keys(tree: Any) -> Any:
-    """Random keys as plain numbers, so that NumPy can hold them."""
-    return jax.tree.map(lambda x: jax.random.key_data(x) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else x, tree)
-
-
-def _equal(a: Any, b: Any) -> bool:
-    return _all_leaves(a, b, lambda x, y: bool(np.array_equal(x, y, equal_nan=x.dtype.kind == "f")))
-
-
-def _close(a: Any, b: Any) -> bool:
-    return _all_leaves(a, b, _leaf_close)
-
-
-def _leaf_close(x: np.ndarray, y: np.ndarray) -> bool:
-    if x.dtype.kind != "f":
-        return bool(np.array_equal(x, y))
-    return x.shape == y.shape and bool(np.allclose(x, y, equal_nan=True, **CLOSE))
-
-
-def _all_leaves(a: Any, b: Any, same: Callable[[np.ndarray, np.ndarray], bool]) -> bool:
-    a, b = _without_keys(a), _without_keys(b)
-    if jax.tree.structure(a) != jax.tree.structure(b):
-        return False
-    pairs = zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
-    return all(same(np.asarray(x), np.asarray(y)) for x, y in pairs)
-
-
-def _where(condition: np.ndarray, if_true: Any, if_false: Any) -> Any:
-    return jax.tree.map(functools.partial(_leaf_where, condition), if_true, if_false)
-
-
-def _leaf_where(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.where(condition.reshape(-1, *(1,) * (x.ndim - 1)), x, y)
 
 
 CHECKS = (

@@ -109,9 +109,7 @@ class GymnasiumHost:
             raise
 
 
-def make_host(
-    env: str | EnvSource, num_envs: int, env_config: EnvConfig, plan: Plan | None = None
-) -> GymnasiumHost:
+def make_host(env: str | EnvSource, num_envs: int, env_config: EnvConfig, plan: Plan | None = None) -> GymnasiumHost:
     """B Gymnasium envs, stepped as `env_config` says; `auto` measures one env first and takes the fastest way."""
     env_id = full_id(env)
     plan = plan or plan_workers(env_id, num_envs, env_config)

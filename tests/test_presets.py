@@ -1,0 +1,51 @@
+"""Presets: each is valid, judged by thresholds with a source, and lends those to its own world only."""
+
+import pytest
+
+from courtside.config import Config
+from courtside.errors import ConfigError
+from courtside.presets import DEFAULT, PRESETS, find_base, find_preset
+from courtside.registry import find_env
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_can_be_trained_and_judged(name):
+    about, config = PRESETS[name]
+    config.validate()
+    find_env(config.env.env_id)
+    assert about
+    assert config.preset == name
+    assert config.thresholds
+    for threshold in config.thresholds:
+        assert threshold.source
+        assert 0 < threshold.window_steps <= config.num_updates * config.batch_size
+
+
+def test_the_default_exists():
+    assert find_preset(DEFAULT) is PRESETS[DEFAULT][1]
+
+
+def test_an_unknown_preset_lists_near_ones():
+    with pytest.raises(ConfigError, match=r"no preset named 'cartpol'. Did you mean cartpole"):
+        find_preset("cartpol")
+
+
+def test_a_world_taken_for_a_preset_is_told_how_to_train_it():
+    with pytest.raises(ConfigError, match="did you mean --env-id acrobot"):
+        find_preset("acrobot")
+    with pytest.raises(ConfigError) as caught:
+        find_preset("zzz")
+    assert "--env-id" not in str(caught.value)
+
+
+@pytest.mark.parametrize("env_id", [None, "cartpole", "CartPole-v1", "gym:CartPole-v1"])
+@pytest.mark.parametrize("preset", [None, "cartpole"])
+def test_a_preset_on_its_own_world_is_itself(preset, env_id):
+    assert find_base(preset, env_id) == (find_preset("cartpole"), [])
+
+
+def test_another_world_has_no_thresholds():
+    config, notes = find_base("cartpole", "pendulum")
+    assert (config.preset, config.thresholds, config.ppo) == ("cartpole", (), find_preset("cartpole").ppo)
+    assert notes == ["The thresholds of the preset 'cartpole' are for cartpole, so this run has no verdict."]
+    assert find_base(None, "pendulum") == (Config(), [])

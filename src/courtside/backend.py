@@ -30,6 +30,11 @@ def _add_xla_flag(flag: str) -> None:
         os.environ["XLA_FLAGS"] = f"{flags} {flag}".strip()
 
 
+def compiler_options(effort: int) -> dict[str, int] | None:
+    """How hard the CPU compiler tries, 0 to 3: 2 gives code as fast as 3 in two thirds of the time (bench/RESULTS.md)."""
+    return {"xla_backend_optimization_level": effort} if jax.default_backend() == "cpu" else None
+
+
 def enable_cache() -> Path | None:
     """Keep compiled programs in the user's cache folder; a folder that JAX was already told of is left alone.
 

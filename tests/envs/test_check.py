@@ -411,3 +411,26 @@ def test_tracing_alone_finds_nothing_in_a_whole_world(world):
 def test_tracing_alone_finds_what_would_stop_the_compiler(world, words):
     (fault,) = traced_faults(world)
     assert words in fault.found
+
+
+@dataclass(frozen=True)
+class Offset:
+    """Choices and observations that do not start at 0 and lie in a square: what is chosen is seen, the sum ends it."""
+
+    spec: EnvSpec = EnvSpec(
+        name="offset",
+        observation=MultiDiscrete((3, 3, 3, 3), 2, (2, 2)),
+        action=MultiDiscrete((3, 3, 3, 3), 2, (2, 2)),
+        time_limit=20,
+    )
+
+    def reset(self, key):
+        state = jax.random.randint(key, (2, 2), 2, 5, jnp.int32)
+        return state, state[None]
+
+    def step(self, state, action, key):
+        return action[0], make_timestep(action, jnp.ones(1), jnp.sum(action, axis=(1, 2)) == 8)
+
+
+def test_spaces_with_a_start_and_a_shape_keep_the_contract():
+    assert check_env(Offset()) == []

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from courtside import memory, rollout
+from courtside import backend, memory, rollout
 from courtside.algos import ppo
 from courtside.config import Config
 from courtside.engines import COMPILE_THREAD, MAX_CHUNK, Rows
@@ -35,21 +35,26 @@ class JaxEngine:
         self.setup = ppo.make_setup(config, env.spec.observation, env.spec.action, env.spec.num_agents)
         self.hyper = ppo.make_hyper(config)
         self._notices = [note] if note else []
-        self._init: Callable[..., Any] = jax.jit(functools.partial(init_run, env, self.setup))
+        quick, good = backend.compiler_options(0), backend.compiler_options(2)
+        init, chunk = functools.partial(init_run, env, self.setup), functools.partial(run_updates, env, self.setup)
+        play = functools.partial(play_episodes, env, self.setup)
+        self._init: Callable[..., Any] = jax.jit(init, compiler_options=quick)
         self._template: TrainState = jax.eval_shape(self._init, np.uint32(0))
-        self._chunk: Callable[..., Any] = jax.jit(functools.partial(run_updates, env, self.setup), donate_argnums=1)
-        self._play = jax.jit(functools.partial(play_episodes, env, self.setup), static_argnums=(3, 4))
+        self._chunk: Callable[..., Any] = jax.jit(chunk, donate_argnums=1, compiler_options=good)
+        self._play = jax.jit(play, static_argnums=(3, 4), compiler_options=good)
+        self._evaluate: Callable[..., Any] | None = None
+        """The evaluation that training itself does, compiled ahead."""
 
     def compile(self) -> None:
         """The training program, the start and the evaluation side by side."""
         state, run = self._template, self.config.run
         count, key = jax.ShapeDtypeStruct((), jnp.int32), jax.eval_shape(make_key, np.uint32(0))
+        play = (state.policy, state.policy_state, key, run.eval_episodes, run.eval_deterministic)
         with ThreadPoolExecutor(thread_name_prefix=COMPILE_THREAD) as pool:
-            chunk = pool.submit(lambda: self._chunk.lower(self.hyper, state, count).compile())
-            init = pool.submit(lambda: self._init.lower(np.uint32(0)).compile())
+            chunk = pool.submit(_build, self._chunk, self.hyper, state, count)
+            init = pool.submit(_build, self._init, np.uint32(0))
             if self.config.eval_updates:
-                play = (state.policy, state.policy_state, key, run.eval_episodes, run.eval_deterministic)
-                pool.submit(lambda: self._play.lower(*play).compile()).result()
+                self._evaluate = pool.submit(_build, self._play, *play).result()
             self._chunk, self._init = chunk.result(), init.result()
 
     def init(self) -> TrainState:
@@ -80,7 +85,11 @@ class JaxEngine:
         return time.perf_counter() - start
 
     def play(self, policy: Policy, seed: int, episodes: int, deterministic: bool) -> Episodes:
-        return self._play(policy, self._template.policy_state, make_key(np.uint32(seed)), episodes, deterministic)
+        key, start = make_key(np.uint32(seed)), self._template.policy_state
+        planned = (self.config.run.eval_episodes, self.config.run.eval_deterministic)
+        if self._evaluate is not None and (episodes, deterministic) == planned:
+            return self._evaluate(policy, start, key)
+        return self._play(policy, start, key, episodes, deterministic)
 
     def memory_mb(self) -> dict[str, float]:
         state = self._template
@@ -94,6 +103,10 @@ class JaxEngine:
     def close(self) -> None: ...
 
 
+def _build(program: Any, *arguments: Any) -> Any:
+    return program.lower(*arguments).compile()
+
+
 def init_run(env: Env, setup: ppo.Setup, seed: Array) -> TrainState:
     """A fresh learner and its envs, drawn from the seed."""
     init_key, env_key = jax.random.split(make_key(seed))
@@ -105,12 +118,15 @@ def run_updates(
 ) -> tuple[TrainState, Columns]:
     """`num_updates` times: Rollout Phase, Learning Phase. The count is traced, so one program serves every length."""
 
-    def one_update(i: Array, carry: tuple[TrainState, Columns]) -> tuple[TrainState, Columns]:
+    names = (*rollout.metric_names(env), *ppo.METRICS)
+
+    def one_update(i: Array, carry: tuple[TrainState, Array]) -> tuple[TrainState, Array]:
         state, rows = carry
         state, collected, episode_metrics = rollout.collect(env, setup, state)
         state, loss_metrics = ppo.update(setup, hyper, state, collected)
         metrics = episode_metrics | loss_metrics
-        return state, {name: column.at[i].set(metrics[name]) for name, column in rows.items()}
+        return state, rows.at[i].set(jnp.stack([metrics[name] for name in names]))
 
-    rows = {name: jnp.zeros(MAX_CHUNK, jnp.float32) for name in (*rollout.metric_names(env), *ppo.METRICS)}
-    return jax.lax.fori_loop(0, num_updates, one_update, (state, rows))
+    rows = jnp.zeros((MAX_CHUNK, len(names)), jnp.float32)
+    state, rows = jax.lax.fori_loop(0, num_updates, one_update, (state, rows))
+    return state, {name: rows[:, i] for i, name in enumerate(names)}

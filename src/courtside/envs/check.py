@@ -22,6 +22,7 @@ from courtside.envs import check_spaces, compare
 from courtside.envs.base import Env, EnvSpec
 from courtside.envs.findings import Check, CheckResult, Fault, one_line, run_in_order
 from courtside.envs.wrappers import start_episode, step_episode
+from courtside.preprocess import decode_action
 from courtside.spaces import Box, Discrete, MultiDiscrete
 from courtside.types import EpisodeEnd, EpisodeState, Obs, TimeStep
 
@@ -120,10 +121,12 @@ def sample_action(spec: EnvSpec, key: PRNGKeyArray) -> Array:
     """A random action of every agent: [A] for Discrete, else [A, ...]."""
     match spec.action:
         case Discrete(n):
-            return jax.random.randint(key, (spec.num_agents,), 0, n, jnp.int32)
+            drawn = jax.random.randint(key, (spec.num_agents,), 0, n, jnp.int32)
+            return decode_action(spec.action, drawn, jnp)
         case MultiDiscrete(nvec):
             shape = (spec.num_agents, len(nvec))
-            return jax.random.randint(key, shape, 0, jnp.broadcast_to(jnp.array(nvec), shape), jnp.int32)
+            drawn = jax.random.randint(key, shape, 0, jnp.broadcast_to(jnp.array(nvec), shape), jnp.int32)
+            return decode_action(spec.action, drawn, jnp)
         case Box():
             return _sample_box(spec.action, spec.num_agents, key)
         case other:

@@ -153,10 +153,11 @@ def range_faults(what: str, spec: EnvSpec, obs: Any) -> Iterator[Fault]:
 def _outside(space: Any, values: np.ndarray) -> np.ndarray:
     """Bounds are rounded to the space's dtype first: 0.1 as float32 is not 0.1 as float64."""
     match space:
-        case Discrete(n):
-            return (values < 0) | (values >= n)
+        case Discrete(n, start):
+            return (values < start) | (values >= start + n)
         case MultiDiscrete(nvec):
-            return (values < 0) | (values >= np.asarray(nvec))
+            start = np.reshape([choice.start for choice in space.choices], space.shape)
+            return (values < start) | (values >= start + np.reshape(nvec, space.shape))
         case _:
             low, high = (b.astype(space.dtype) for b in (space.low_array, space.high_array))
             return ((values < low) | (values > high)) & np.isfinite(values)
@@ -164,9 +165,9 @@ def _outside(space: Any, values: np.ndarray) -> np.ndarray:
 
 def _range_words(space: Any) -> str:
     match space:
-        case Discrete(n):
-            return f"whole numbers from 0 to {n - 1}"
-        case MultiDiscrete(nvec):
-            return f"whole numbers from 0, below {nvec}"
+        case Discrete(n, start):
+            return f"whole numbers from {start} to {start + n - 1}"
+        case MultiDiscrete(nvec, start):
+            return f"whole numbers from {start}, {nvec} values each"
         case _:
             return f"numbers from {space.low_array.min()} to {space.high_array.max()} within their own bounds"

@@ -33,7 +33,10 @@ GOALS = {
             "norm_reward": True,
         },
     ),
-    "dict_env:Signpost": (7.5, {"total_timesteps": 60_000, "num_envs": 8, "num_steps": 64, "learning_rate": "1e-3"}),
+    "dict_env:Signpost": (
+        7.5,
+        {"total_timesteps": 150_000, "num_envs": 8, "num_steps": 64, "learning_rate": "2e-3", "ent_coef": 0},
+    ),
 }
 
 

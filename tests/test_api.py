@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import courtside
-from courtside.errors import CheckpointError, ConfigError
+from courtside.errors import CheckpointError, ConfigError, EnvContractError
 from courtside.events import Finished
 
 SMALL = {"total_timesteps": 8192, "num_envs": 4, "num_steps": 32, "eval_episodes": 4, "tensorboard": False}
@@ -92,3 +92,8 @@ def test_unknown_names_are_one_sentence(tmp_path):
         courtside.train("cartpol")
     with pytest.raises(CheckpointError):
         courtside.load(tmp_path / "nothing")
+
+
+def test_observation_of_another_shape_is_one_sentence(result):
+    with pytest.raises(EnvContractError, match=r"does not fit the run.*expected 4 numbers"):
+        courtside.load(result.run_dir).policy([1.0, 2.0, 3.0])

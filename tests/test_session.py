@@ -15,7 +15,7 @@ import pytest
 
 from courtside import checkpoint, config, presets, runlog, session
 from courtside.errors import CheckpointError, ConfigError
-from courtside.events import Compiling, Notice, Progress
+from courtside.events import Compiling, Notice, Progress, Started
 from courtside.health.verdict import VerdictTracker
 
 SMALL = {"total_timesteps": 16_384, "num_envs": 4, "num_steps": 32, "eval_episodes": 4, "tensorboard": False}
@@ -227,3 +227,40 @@ def test_same_seed_same_run_other_seed_another(whole, tmp_path):
     other = session.train(small(tmp_path / "other", seed=2)).run_dir
     assert outcome(again) == outcome(whole)
     assert outcome(other)["metrics.jsonl"] != outcome(whole)["metrics.jsonl"]
+
+
+def test_resume_says_where_it_goes_on_and_what_the_best_was(tmp_path):
+    stopped = session.train(small(tmp_path), view=Meddler(Progress, 4, lambda: os.kill(os.getpid(), signal.SIGINT)))
+    watcher = Meddler(Notice, 10**9, lambda: None)
+    session.resume(stopped.run_dir, view=watcher)
+    notes = [event.text for event in watcher.seen if isinstance(event, Notice)]
+    assert f"Going on from step {stopped.step:,} (update {stopped.update:,})." in notes
+    evals = [
+        r["eval/episodic_return"]
+        for r in runlog.read_rows(stopped.run_dir, "evals.jsonl")
+        if r["update"] <= stopped.update
+    ]
+    started = next(event for event in watcher.seen if isinstance(event, Started))
+    assert started.best_score == (max(evals) if evals else None)
+
+
+def test_resume_without_checkpoints_says_that_it_starts_again(whole, tmp_path):
+    run = session.train(small(tmp_path)).run_dir
+    for path in (run / "checkpoints").iterdir():
+        path.unlink()
+    watcher = Meddler(Notice, 10**9, lambda: None)
+    session.resume(run, view=watcher)
+    assert any("from its beginning" in event.text for event in watcher.seen if isinstance(event, Notice))
+    assert outcome(run) == outcome(whole)
+
+
+def test_too_short_a_run_is_told_before_it_starts(tmp_path):
+    watcher = Meddler(Notice, 10**9, lambda: None)
+    session.train(small(tmp_path, total_timesteps=2048), view=watcher)
+    started = next(event for event in watcher.seen if isinstance(event, Started))
+    assert any("cannot pass" in note for note in started.notes)
+
+
+def test_run_without_preset_is_named_after_its_world(tmp_path):
+    settings = dataclasses.replace(small(tmp_path, total_timesteps=1024), preset="custom", thresholds=())
+    assert session.train(settings).run_dir.name.startswith("cartpole-2")

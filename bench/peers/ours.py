@@ -18,7 +18,7 @@ def make_config(args):
     from courtside.config import Config, override
     from courtside.presets import find_preset
 
-    endless = {"seed": args.seed, "eval_every": 0, "total_timesteps": 2**40}
+    endless = {"seed": args.seed, "eval_every": 0, "total_timesteps": 2**40, "deterministic": not args.any_order}
     if args.preset:
         return override(find_preset(args.preset), **endless)
     return override(
@@ -60,6 +60,7 @@ def main() -> None:
     parser = harness.make_parser(__doc__)
     parser.add_argument("--world", choices=("jax", "gym"), default="jax")
     parser.add_argument("--preset", default="", help="measure this preset instead of the common settings")
+    parser.add_argument("--any-order", action="store_true", help="let a GPU add up in any order (--no-deterministic)")
     parser.add_argument("--cache", default="", help="folder of the compilation cache; empty for none")
     args = parser.parse_args()
     import jax

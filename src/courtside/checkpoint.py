@@ -106,7 +106,7 @@ def newest_whole(folder: str | Path) -> tuple[Path, list[tuple[Path, str]]]:
         reasons = " ".join(reason for _, reason in skipped)
         raise CheckpointError(f"No checkpoint in {folder} is whole. {reasons}")
     raise CheckpointError(
-        f"There is no checkpoint in {folder}: the run ended before its first save. Start it anew with `courtside train`."
+        f"There is no checkpoint in {folder}: none was saved yet, or they were removed. `courtside resume` starts the run again."
     )
 
 

@@ -104,7 +104,7 @@ class PPOConfig:
     num_steps: int = 128
     """Steps that each env takes between two updates (T)."""
     learning_rate: str = "2.5e-4"
-    """Adam's step size: a number or a schedule such as `linear(2.5e-4, 0)`."""
+    """Adam's step size: a number or a schedule such as `linear(2.5e-4, 0)`, `exponential(1e-3, 1e-5)`, `warmup(0.05, linear(1e-3, 0))`."""
     anneal_lr: bool = True
     """Turn a plain learning rate x into `linear(x, 0)`; no effect on a rate that is a schedule already."""
     gamma: float = 0.99

@@ -23,6 +23,8 @@ class Started:
     """What the user should know: names resolved, episodes that restart after a resume, ..."""
     update: int = 0
     """Updates already done: above 0 when a run continues."""
+    best_score: float | None = None
+    """Best evaluation so far of a run that continues."""
 
 
 @dataclass(frozen=True)

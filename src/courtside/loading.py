@@ -17,7 +17,7 @@ import numpy as np
 from courtside import backend, checkpoint, preprocess, runlog, spaces
 from courtside.algos import ppo
 from courtside.config import MAX_SEED, Config, check_seed
-from courtside.errors import CheckpointError, ConfigError
+from courtside.errors import CheckpointError, ConfigError, EnvContractError
 from courtside.nets import distributions
 from courtside.types import Policy
 
@@ -40,12 +40,21 @@ class LoadedRun:
     chance: np.random.Generator = field(default_factory=np.random.default_rng, repr=False, compare=False)
     """Where drawn actions without a seed come from; each opened run has its own, started from the system's entropy."""
 
+    def _encode(self, obs: Any) -> np.ndarray:
+        try:
+            return preprocess.encode(self.setup.observation, obs, np)
+        except (ValueError, TypeError, IndexError, KeyError) as error:
+            wanted = spaces.describe(self.setup.observation)
+            raise EnvContractError(
+                f"The observation does not fit the run ({error}); expected {wanted}, as the env {self.config.env.env_id} gives it."
+            ) from error
+
     def policy(self, obs: Any, *, deterministic: bool = True, seed: int | None = None) -> np.ndarray:
         """The action for an observation as the env gives it; leading batch axes are allowed.
 
         Drawn actions differ from call to call; the same `seed` draws the same again. It has no effect on deterministic ones.
         """
-        features = preprocess.encode(self.setup.observation, obs, np)
+        features = self._encode(obs)
         if deterministic:
             action = _greedy(self.setup)(self.weights, features)
         else:

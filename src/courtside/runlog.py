@@ -247,7 +247,8 @@ def read_config(folder: str | Path) -> Config:
 
 
 def make_run_folder(config: Config) -> Path:
-    name = re.sub(r"[^\w.-]+", "-", config.run.exp_name or config.preset).strip("-.") or "run"
+    title = config.run.exp_name or (config.env.env_id if config.preset == "custom" else config.preset)
+    name = re.sub(r"[^\w.-]+", "-", title).strip("-.") or "run"
     stamp = time.strftime("%Y%m%d-%H%M%S")
     folder = Path(config.run.runs_dir) / f"{name}-{stamp}-{secrets.token_hex(3)}"
     try:

@@ -72,7 +72,9 @@ def resume(run: str | Path, *, view: View | None = None, total_timesteps: int | 
 
 def _continue(config: Config, engine: Engine, run_dir: Path, view: View | None, notes: list[str]) -> Result:
     state, path = None, None
-    if checkpoint.find_checkpoints(run_dir / checkpoint.FOLDER):
+    if not checkpoint.find_checkpoints(run_dir / checkpoint.FOLDER):
+        notes.append("The run has no checkpoint, so it starts again from its beginning.")
+    else:
         path, skipped = checkpoint.newest_whole(run_dir / checkpoint.FOLDER)
         state, meta = checkpoint.load(path, engine.template(), _pipeline(config, engine))
         notes += [checkpoint.describe_skipped(path, skipped), backend.arithmetic_change(meta.get("arithmetic"))]
@@ -85,6 +87,8 @@ def _continue(config: Config, engine: Engine, run_dir: Path, view: View | None, 
             f"The run {run_dir.name} is finished: all {config.run.total_timesteps:,} steps are done. "
             "Give a larger --total-timesteps to train on, or evaluate it with `courtside eval`."
         )
+    if state is not None:
+        notes.append(f"Going on from step {done * config.batch_size:,} (update {done:,}).")
     if state is not None and state.env_state is None:
         notes.append(
             "Episodes of this env restart: its inner state cannot be saved. Everything else continues exactly."

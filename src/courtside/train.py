@@ -44,11 +44,22 @@ def run(
         parts = engine.memory_mb()
         memory.check_fits(parts)
         done = 0 if state is None else int(state.update)
-        yield Started(config, parts, backend.describe_device(), tuple(engine.notices()), done)
+        best = None if state is None or not np.isfinite(state.best_score) else float(state.best_score)
+        notes = (*engine.notices(), *_too_short(config))
+        yield Started(config, parts, backend.describe_device(), notes, done, best)
         yield from _compile(engine)
         yield from _updates(config, engine, engine.init() if state is None else state)
     finally:
         engine.close()
+
+
+def _too_short(config: Config) -> list[str]:
+    """Say before the run that it cannot pass, not after."""
+    window = max((threshold.window_steps for threshold in config.thresholds), default=0)
+    steps = config.num_updates * config.batch_size
+    if steps >= window:
+        return []
+    return [f"This run makes {steps:,} steps but is judged over its last {window:,}: it cannot pass."]
 
 
 def _compile(engine: Engine) -> Iterator[Event]:

@@ -106,6 +106,7 @@ class Board:
         self.config, self.update = event.config, event.update
         self.step = self.first_step = event.update * event.config.batch_size
         self.tracker = VerdictTracker(event.config.thresholds)
+        self.best = event.best_score
         self.phase = "starting ..."
 
     def _progress(self, event: Progress) -> None:

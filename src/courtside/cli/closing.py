@@ -23,6 +23,11 @@ def print_closing(console: Console, result: Result, config: Config | None) -> No
     say(console, "", *(finished_lines(result) if result.finished else stopped_lines(result)))
     if result.verdict is not None:
         print_verdict(console, result.verdict)
+    elif result.finished:
+        say(
+            console,
+            "No verdict: no thresholds are set for this world. `courtside presets` lists settings that have some.",
+        )
     say(console, "", "Next:", *[f"  {line}" for line in next_commands(result, config)])
 
 

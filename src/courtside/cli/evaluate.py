@@ -12,9 +12,9 @@ from courtside.config import MAX_SEED
 
 ABOUT = """Play episodes with the policy of a run and print its score.
 
-Without flags this is what training itself calls `best evaluation`: the best policy, its actions chosen as the run's own
-evaluations chose them (drawn, unless it was trained with --eval-deterministic). The `return` that training shows is that
-of the newest policy while it explores: --sampled --last."""
+Without flags it takes the policy behind training's `best evaluation`, its actions chosen as there (drawn, unless it was
+trained with --eval-deterministic), on fresh episodes. Expect a little less than the number training showed, which was the
+best of several. The `return` that training shows is that of the newest policy while it explores: --sampled --last."""
 
 
 def main(args: list[str]) -> int:
@@ -36,7 +36,7 @@ def main(args: list[str]) -> int:
 
 def make_parser() -> Parser:
     parser = Parser("eval", ABOUT)
-    parser.add_argument("run", metavar="RUN", help="run folder, such as runs/cartpole-...")
+    parser.add_argument("run", metavar="RUN", help="run folder, its name in runs/, the start of that name, or `last`")
     parser.add_argument(
         "--episodes", metavar="N", type=whole_number("--episodes", 1), default=100, help="how many (default: 100)"
     )

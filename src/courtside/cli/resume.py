@@ -16,7 +16,7 @@ On Gymnasium envs the running episodes start anew."""
 
 def main(args: list[str]) -> int:
     parser = Parser("resume", ABOUT)
-    parser.add_argument("run", metavar="RUN", help="run folder, such as runs/cartpole-...")
+    parser.add_argument("run", metavar="RUN", help="run folder, its name in runs/, the start of that name, or `last`")
     parser.add_argument(
         "--total-timesteps",
         metavar="N",

@@ -349,7 +349,7 @@ def test_a_broken_file_asked_for_by_name_offers_the_newest_whole_one(run_dir):
 
 
 def test_none_at_all(tmp_path):
-    with pytest.raises(CheckpointError, match="ended before its first save"):
+    with pytest.raises(CheckpointError, match="none was saved yet, or they were removed"):
         checkpoint.newest_whole(tmp_path / "checkpoints")
     assert checkpoint.describe_skipped(tmp_path / "a", []) == ""
 

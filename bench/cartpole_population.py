@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from courtside.algos import ppo
+from courtside.algos.team import make_team
 from courtside.engines import MAX_CHUNK
 from courtside.engines.jax_engine import init_run, run_updates
 from courtside.presets import find_preset
@@ -21,9 +22,9 @@ from courtside.registry import find_env, make_jax_env
 def train_all(config, num_seeds: int) -> tuple[np.ndarray, np.ndarray]:
     """Return and number of episodes of every seed and update."""
     env = make_jax_env(find_env(config.env.env_id).name)
-    setup = ppo.make_setup(config, env.spec.observation, env.spec.action, env.spec.num_agents)
-    chunk = jax.jit(jax.vmap(functools.partial(run_updates, env, setup), in_axes=(None, 0, None)))
-    state = jax.jit(jax.vmap(functools.partial(init_run, env, setup)))(np.arange(1, num_seeds + 1, dtype=np.uint32))
+    team = make_team(config, env.spec, packed=True)
+    chunk = jax.jit(jax.vmap(functools.partial(run_updates, env, team), in_axes=(None, 0, None)))
+    state = jax.jit(jax.vmap(functools.partial(init_run, env, team)))(np.arange(1, num_seeds + 1, dtype=np.uint32))
     returns, episodes = [], []
     for done in range(0, config.num_updates, MAX_CHUNK):
         length = min(MAX_CHUNK, config.num_updates - done)

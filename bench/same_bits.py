@@ -32,7 +32,7 @@ def main() -> None:
         state = engine.init()
         for length in args.pieces:
             state, _ = engine.run_chunk(state, length)
-        leaves = b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(state.params))
+        leaves = b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(state.learners[0].params))
         print(f"{num_envs}x{num_steps}: {hashlib.sha256(leaves).hexdigest()[:16]}", flush=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pickle
 import shutil
@@ -24,10 +25,12 @@ from hypothesis.extra import numpy as hnp
 from courtside import checkpoint, preprocess
 from courtside.checkpoint import load, save
 from courtside.config import Config, PPOConfig
+from courtside.envs.base import EnvSpec
 from courtside.errors import CheckpointError
 from courtside.spaces import Box, Discrete
 
-PIPELINE = preprocess.describe_pipeline(Config(), Box(-1.0, 1.0, (4,)), Discrete(2))
+SPEC = EnvSpec(name="four", observation=Box(-1.0, 1.0, (4,)), action=Discrete(2))
+PIPELINE = preprocess.describe_pipeline(Config(), SPEC)
 META = {"step": 512, "update": 1, "best": None, "pipeline": PIPELINE}
 
 
@@ -258,6 +261,14 @@ def test_other_layer_sizes(saved):
     assert "more differ" in message
 
 
+def test_other_layer_sizes_are_told_first_also_inside_a_run_of_several_learners(tmp_path):
+    """The parameters of a run lie deep in its state, between other things that differ too."""
+    states = [{"key": jnp.zeros(n), "learners": ({"params": jnp.zeros(n), "count": jnp.zeros(n)},)} for n in (2, 3)]
+    save(tmp_path / "run.safetensors", states[0], META)
+    with pytest.raises(CheckpointError, match=r"does not fit: learners\.0\.params is .*--hidden-sizes, --shared-torso"):
+        load(tmp_path / "run.safetensors", states[1])
+
+
 def test_other_number_of_envs(saved):
     with pytest.raises(
         CheckpointError, match=r"env\.first is float32 \(3,\) in the checkpoint, float32 \(5,\) here.*--num-envs"
@@ -284,7 +295,8 @@ def test_other_dtype(saved):
 
 
 def test_other_preprocessing_is_refused_with_the_difference(saved):
-    other = preprocess.describe_pipeline(Config(ppo=PPOConfig(norm_obs=True)), Box(-1.0, 2.0, (4,)), Discrete(2))
+    spec = dataclasses.replace(SPEC, observation=Box(-1.0, 2.0, (4,)))
+    other = preprocess.describe_pipeline(Config(ppo=PPOConfig(norm_obs=True)), spec)
     with pytest.raises(CheckpointError) as caught:
         load(saved, make_state(hidden=16), other)
     message = str(caught.value)
@@ -368,6 +380,7 @@ import resource, subprocess, sys
 from pathlib import Path
 import jax.numpy as jnp
 from courtside import checkpoint
+from courtside.envs.base import EnvSpec
 from courtside.errors import CheckpointError
 run = Path(sys.argv[1])
 if sys.argv[2] == "tmpfs":

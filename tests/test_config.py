@@ -50,6 +50,8 @@ FAULTS = {
     "learning_rate": ("fast", "--learning-rate is 'fast', which is not a schedule"),
     "clip_coef": ("-0.2", "--clip-coef is -0.2, but it must not go below 0."),
     "ent_coef": ("linear(0.01, -1)", "--ent-coef is linear(0.01, -1), but it must not go below 0."),
+    "env_options": (["view_size"], "--env-options has the word 'view_size', but each must be NAME=VALUE"),
+    "opponents": (["=random"], "--opponents has the word '=random', but each must be NAME=VALUE, such as blue=random."),
 }
 
 
@@ -110,6 +112,12 @@ def test_one_sample_cannot_be_normalised():
     override(tiny, norm_adv=False).validate()
 
 
+def test_a_central_critic_needs_hidden_layers_of_its_own():
+    override(Config(), critic="central").validate()
+    with pytest.raises(ConfigError, match=r"--critic central sees more than the policy.*--no-shared-torso"):
+        override(Config(), critic="central", shared_torso=True).validate()
+
+
 def test_derived_sizes():
     config = override(Config(), num_envs=4, num_steps=128, num_minibatches=4, total_timesteps=500_000)
     assert (config.batch_size, config.minibatch_size, config.num_updates) == (512, 128, 976)
@@ -154,6 +162,16 @@ def test_override_by_flat_names():
     assert Config().env.num_envs == 4
 
 
+def test_lists_of_words_add_up_and_the_same_name_replaces():
+    config = override(Config(), env_options=["view_size=5", "mode=fixed"], opponents={"blue": "random"})
+    assert config.env.env_options == ("view_size=5", "mode=fixed")
+    assert config.env.opponents == ("blue=random",)
+    changed = override(config, env_options={"view_size": 7, "death_match": True}, opponents=("red=noop",))
+    assert changed.env.env_options == ("view_size=7", "mode=fixed", "death_match=True")
+    assert changed.env.opponents == ("blue=random", "red=noop")
+    changed.validate()
+
+
 def test_whole_floats_are_whole_numbers():
     config = override(Config(), total_timesteps=1e6, num_envs=np.int64(8), hidden_sizes=[32.0, 16])
     assert (config.run.total_timesteps, config.env.num_envs, config.net.hidden_sizes) == (1_000_000, 8, (32, 16))
@@ -166,6 +184,7 @@ def test_whole_floats_are_whole_numbers():
         ("num_envs", 2.5, "a whole number"), ("num_envs", "8", "a whole number"), ("num_envs", True, "a whole number"),
         ("num_envs", None, "a whole number"), ("seed", float("inf"), "a whole number"), ("gamma", "0.9", "a number"),
         ("norm_obs", "False", "True or False"), ("target_kl", "low", "a number or None"),
+        ("env_options", "view_size=5", "a list of NAME=VALUE words"), ("opponents", 3, "a list of NAME=VALUE words"),
         ("workers", "some", "one of auto, serial, threads, processes"), ("hidden_sizes", (8, 2.5), "one or more whole"),
     ],
 )  # fmt: skip

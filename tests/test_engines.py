@@ -64,8 +64,8 @@ def test_going_on_from_what_a_file_could_hold_is_the_same_run(engine, twenty):
 
 
 def test_another_seed_is_another_run(engine, twenty):
-    state, _ = engine.run_chunk(engine._init(np.uint32(2)), 20)
-    assert differs(state.params, twenty[0].params)
+    state, _ = engine.run_chunk(make_engine(override(CONFIG, seed=2)).init(), 20)
+    assert differs(state.policy, twenty[0].policy)
     assert differs(state.env_state, twenty[0].env_state)
 
 
@@ -79,9 +79,10 @@ def test_the_compiled_program_is_the_same_program(twenty):
 def test_everything_moves_and_stays_finite(engine, twenty):
     start, (state, rows) = engine.init(), twenty
     assert int(state.update) == 20
-    assert differs(start.params, state.params)
-    assert float(state.obs_stats.count) == pytest.approx(20 * 32, rel=1e-3)
-    assert float(state.return_stats.count) == pytest.approx(20 * 32, rel=1e-3)
+    (learner,) = state.learners
+    assert differs(start.learners[0].params, learner.params)
+    assert float(learner.obs_stats.count) == pytest.approx(20 * 32, rel=1e-3)
+    assert float(learner.return_stats.count) == pytest.approx(20 * 32, rel=1e-3)
     assert set(rows) == {*rollout.METRICS, *ppo.METRICS}
     assert all(column.shape == (20,) for column in rows.values())
     assert all(np.isfinite(rows[name]).all() for name in ppo.METRICS)
@@ -209,7 +210,7 @@ def test_a_world_outside_jax_trains_through_the_same_update(host_run):
     assert state.env_state is None
     assert set(rows) == {*rollout.METRICS, *ppo.METRICS}
     assert all(np.isfinite(rows[name]).all() for name in ppo.METRICS)
-    assert differs(engine.init().params, state.params)
+    assert differs(engine.init().policy, state.policy)
     assert 0 < engine.rollout_share(state, 4, 100.0) <= 1
 
 
@@ -284,7 +285,7 @@ def test_a_resumed_host_run_does_not_carry_returns_of_episodes_that_were_cut():
     states = []
     for left_over in (0.0, 50.0):
         engine = make_engine(config)
-        start = eqx.tree_at(lambda s: s.discounted_return, engine.init(), jnp.full((2, 1), left_over))
+        start = eqx.tree_at(lambda s: s.learners[0].discounted_return, engine.init(), jnp.full((2, 1), left_over))
         states.append(engine.run_chunk(start, 1)[0])
         engine.close()
     assert_bit_equal(*states)
@@ -295,4 +296,4 @@ def test_rates_are_traced_so_that_another_rate_needs_no_new_program(engine):
     count = engine._chunk._cache_size()
     state, _ = engine._run(faster, engine.init(), 2)
     assert engine._chunk._cache_size() == count
-    assert differs(state.params, engine.run_chunk(engine.init(), 2)[0].params)
+    assert differs(state.policy, engine.run_chunk(engine.init(), 2)[0].policy)

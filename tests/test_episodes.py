@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from courtside import episodes
-from courtside.algos import ppo
+from courtside.algos import team
 from courtside.config import Config, override
 from courtside.envs.base import EnvSpec, make_timestep
 from courtside.hosts.base import HostStep
@@ -43,23 +43,26 @@ class Endless(Lengths):
 
 def make_policy(env, favourite=0):
     """A policy that takes one action (nearly) always."""
-    setup = ppo.make_setup(CONFIG, env.spec.observation, env.spec.action, 2)
-    params = ppo.init(setup, jax.random.key(0)).params
+    players = team.make_team(CONFIG, env.spec)
+    (learner,) = team.init(players, jax.random.key(0)).learners
+    params = learner.params
     bias = jnp.zeros(2).at[favourite].set(50.0)
     head = type(params.policy_head)(params.policy_head.weight, bias)
     params = type(params)(params.actor_torso, params.critic_torso, head, params.value_head, None)
-    return setup, Policy(params, ppo.init(setup, jax.random.key(0)).obs_stats)
+    return players, (Policy(params, learner.obs_stats),)
 
 
 def play(env, key=0, num=64, deterministic=False, favourite=0):
-    setup, policy = make_policy(env, favourite)
-    found = jitted(type(env), setup, num, deterministic)(policy, jax.random.key(key))
+    players, policies = make_policy(env, favourite)
+    found = jitted(type(env), players, num, deterministic)(policies, jax.random.key(key))
     return np.asarray(found.returns), np.asarray(found.lengths)
 
 
 @functools.cache
-def jitted(kind, setup, num, deterministic):
-    return jax.jit(lambda policy, key: episodes.play_episodes(kind(), setup, policy, (), key, num, deterministic))
+def jitted(kind, players, num, deterministic):
+    return jax.jit(
+        lambda policies, key: episodes.play_episodes(kind(), players, policies, ((),), key, num, deterministic)
+    )
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
@@ -85,16 +88,42 @@ def test_same_seed_same_episodes_other_seed_others():
 
 def test_the_guard_cuts_an_endless_episode_and_counts_what_it_had(monkeypatch):
     monkeypatch.setattr(episodes, "MAX_EPISODE_STEPS", 17)
-    setup, policy = make_policy(Endless())
-    found = episodes.play_episodes(Endless(), setup, policy, (), jax.random.key(0), 3, True)
+    players, policies = make_policy(Endless())
+    found = episodes.play_episodes(Endless(), players, policies, ((),), jax.random.key(0), 3, True)
     np.testing.assert_array_equal(found.returns, [17, 17, 17])
     np.testing.assert_array_equal(found.lengths, [17, 17, 17])
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_a_trace_shows_the_very_episodes_that_are_played(deterministic):
+    """Drawn actions pay 100 each, so other draws would be other returns."""
+    env, key = Lengths(), jax.random.key(4)
+    players = team.make_team(CONFIG, env.spec)
+    policies = team.init(players, jax.random.key(0)).policy
+    played = jitted(Lengths, players, 12, deterministic)(policies, key)
+    traces = episodes.trace_episodes(env, players, policies, ((),), key, 12, deterministic)
+    assert [len(trace.rewards) for trace in traces] == np.asarray(played.lengths).tolist()
+    found = np.stack([trace.rewards.sum(axis=0) for trace in traces])
+    np.testing.assert_allclose(found, played.agent_returns, rtol=1e-6)
+    for trace in traces:
+        lengths, steps = trace.states
+        np.testing.assert_array_equal(steps, np.arange(lengths[0] + 1), "every state, the last one not replaced")
+        assert np.all(lengths == lengths[0])
+        assert trace.ending == "terminated"
+
+
+def test_a_trace_that_the_guard_cuts_has_no_ending(monkeypatch):
+    monkeypatch.setattr(episodes, "TRACE_BLOCK", 8)
+    monkeypatch.setattr(episodes, "MAX_EPISODE_STEPS", 16)
+    players, policies = make_policy(Endless())
+    (trace,) = episodes.trace_episodes(Endless(), players, policies, ((),), jax.random.key(0), 1, True)
+    assert (trace.ending, len(trace.rewards), len(trace.states[0])) == ("", 16, 17)
 
 
 class CountdownHost:
     """Env i of a reset with seed s has episodes of s + i + 1 steps; each step pays 1 to one agent, 3 to the other."""
 
-    num_envs = 2
+    num_envs, absent = 2, np.zeros((2, 2), bool)
     spec = EnvSpec(name="countdown", observation=Box(0.0, 99.0, (1,)), action=Discrete(2), num_agents=2)
 
     def __init__(self, endless=False):
@@ -125,19 +154,23 @@ class CountdownHost:
 
 
 def no_action(features, t):
-    return np.zeros((2, 2), np.int32)
+    return [np.zeros((2, 2), np.int32)]
+
+
+PLAYERS = team.make_team(CONFIG, CountdownHost.spec)
 
 
 def test_host_episodes_are_first_ones_and_as_many_as_asked():
     host = CountdownHost()
-    found = episodes.play_host_episodes(host, no_action, 0, 5)
+    found = episodes.play_host_episodes(host, PLAYERS, no_action, 0, 5)
     assert host.seeds == [0, 2, 4]
     np.testing.assert_array_equal(found.lengths, [1, 2, 3, 4, 5])
     np.testing.assert_array_equal(found.returns, [2, 4, 6, 8, 10])
+    np.testing.assert_array_equal(found.agent_returns, [[n, 3 * n] for n in range(1, 6)])
 
 
 def test_the_guard_of_host_episodes_counts_what_they_had(monkeypatch):
     monkeypatch.setattr(episodes, "MAX_EPISODE_STEPS", 9)
-    found = episodes.play_host_episodes(CountdownHost(endless=True), no_action, 0, 2)
+    found = episodes.play_host_episodes(CountdownHost(endless=True), PLAYERS, no_action, 0, 2)
     np.testing.assert_array_equal(found.returns, [18, 18])
     np.testing.assert_array_equal(found.lengths, [9, 9])

@@ -48,6 +48,7 @@ def test_the_best_policy_scores_exactly_what_training_logged(run, request):
     assert score.step == row["step"]
     assert float(np.float32(score.mean)) == row["eval/episodic_return"]
     assert np.float32(score.mean_length) == np.float32(row["eval/episodic_length"])
+    assert score.agents == {"agent_0": pytest.approx(score.mean)}
 
 
 def test_the_runs_own_way_of_acting_is_the_default(jax_run, host_run):

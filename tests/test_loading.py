@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from courtside import backend, checkpoint, preprocess, runlog
-from courtside.algos import ppo
+from courtside.algos import team
 from courtside.config import Config, override
+from courtside.envs.base import EnvSpec
 from courtside.errors import CheckpointError, ConfigError
 from courtside.loading import load
 from courtside.spaces import Box, Dict, Discrete, MultiDiscrete, Tuple
@@ -26,23 +27,27 @@ SPACES = {
 ACTIONS = {"discrete": Discrete(3), "multi-discrete": MultiDiscrete((2, 5)), "box": Box(-2.0, 2.0, (2,))}
 
 
-def write_run(folder, observation, action, *, updates=(1,), best=True, **settings):
+def write_run(folder, observation, action, *, updates=(1,), best=True, agent_names=(), **settings):
     """A run folder as training leaves it, with a fresh network in it."""
     config = override(Config(), **({"hidden_sizes": (8,), "num_envs": 2, "num_steps": 8} | settings))
-    setup = ppo.make_setup(config, observation, action, 1)
-    pipeline = preprocess.describe_pipeline(config, observation, action)
+    spec = EnvSpec(
+        name=config.env.env_id, observation=observation, action=action, num_agents=len(agent_names) or 1,
+        agent_names=agent_names,
+    )  # fmt: skip
+    players = team.make_team(config, spec)
+    pipeline = preprocess.describe_pipeline(config, spec)
     runlog.write_config(folder, config)
     for update in updates:
-        save(checkpoint.checkpoint_path(folder, update), setup, pipeline, update)
+        save(checkpoint.checkpoint_path(folder, update), players, pipeline, update)
     if best:
-        save(checkpoint.best_path(folder), setup, pipeline, 77)
+        save(checkpoint.best_path(folder), players, pipeline, 77)
     return folder
 
 
-def save(path, setup, pipeline, update):
-    policy = ppo.init(setup, jax.random.key(update)).policy
-    meta = {"pipeline": pipeline, "num_agents": 1, "step": 16 * update, "update": update}
-    checkpoint.save(path, policy, meta | {"arithmetic": backend.describe_arithmetic()})
+def save(path, players, pipeline, update):
+    policies = checkpoint.policies(team.init(players, jax.random.key(update)).policy)
+    meta = {"pipeline": pipeline, "step": 16 * update, "update": update}
+    checkpoint.save(path, policies, meta | {"arithmetic": backend.describe_arithmetic()})
 
 
 def damage(path):
@@ -86,6 +91,22 @@ def test_draws_without_a_seed_differ_and_those_with_one_repeat(box_run):
     np.testing.assert_array_equal(seeded[0], seeded[1])
     assert len({draw.tobytes() for draw in seeded}) == 3
     np.testing.assert_array_equal(run.policy(obs), run.policy(obs, seed=5))
+
+
+@pytest.mark.parametrize("learners", ["shared", "independent"])
+def test_agents_that_learned_apart_act_apart(tmp_path, learners):
+    names = ("red", "blue")
+    run = load(write_run(tmp_path, VECTOR, ACTIONS["box"], updates=(), agent_names=names, learners=learners))
+    assert run.agents == names
+    red, blue = (run.policy(np.ones(3), agent=name) for name in names)
+    if learners == "shared":
+        np.testing.assert_array_equal(red, blue)
+        np.testing.assert_array_equal(red, run.policy(np.ones(3)))
+        return
+    assert not np.array_equal(red, blue)
+    for wrong, words in ((None, "none was named"), ("green", "found 'green'")):
+        with pytest.raises(ConfigError, match=f"must be one of red, blue; {words}"):
+            run.policy(np.ones(3), agent=wrong)
 
 
 @pytest.mark.parametrize("seed", [-1, 2**32, 10**20])

@@ -4,10 +4,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from courtside.config import Config, override
-from courtside.preprocess import action_size, decode_action, describe_pipeline, difference, encode, pipeline_hash
-from courtside.spaces import Box, Dict, Discrete, MultiDiscrete, Tuple, feature_size
+from courtside.envs.base import EnvSpec
+from courtside.preprocess import (
+    action_size,
+    decode_action,
+    describe_pipeline,
+    difference,
+    encode,
+    is_packable,
+    pack,
+    packed_size,
+    pipeline_hash,
+    unpack,
+)
+from courtside.spaces import Box, Cells, Dict, Discrete, MultiDiscrete, Tuple, feature_size, from_json
 
 NESTED = Dict.of({
     "sight": Box(0.0, 255.0, (2, 2), "uint8"),
@@ -125,24 +139,94 @@ def test_action_size():
     assert [action_size(s) for s in (Discrete(5), MultiDiscrete((2, 3)), Box(0.0, 1.0, (2, 3)))] == [None, 2, 6]
 
 
+def described(config, observation, action):
+    return describe_pipeline(config, EnvSpec(name="any", observation=observation, action=action))
+
+
 def record(**changes):
-    return describe_pipeline(override(Config(), **changes), Box(-1.0, 1.0, (4,)), Discrete(2))
+    return described(override(Config(), **changes), Box(-1.0, 1.0, (4,)), Discrete(2))
 
 
 def test_the_hash_sees_what_changes_the_numbers_and_nothing_else():
     base = pipeline_hash(record())
     assert pipeline_hash(record(seed=5, learning_rate="1", hidden_sizes=(1,))) == base
     others = [record(norm_obs=True), record(norm_reward=True), record(env_id="acrobot")]
-    others.append(describe_pipeline(Config(), Box(-1.0, 1.0, (5,)), Discrete(2)))
-    others.append(describe_pipeline(Config(), Box(-1.0, 1.0, (4,)), Discrete(3)))
+    others.append(described(Config(), Box(-1.0, 1.0, (5,)), Discrete(2)))
+    others.append(described(Config(), Box(-1.0, 1.0, (4,)), Discrete(3)))
     assert len({base, *map(pipeline_hash, others)}) == 6
 
 
 def test_the_difference_is_readable():
     assert difference(record(), record()) == []
     assert difference(record(), record(norm_obs=True)) == ["normalize_obs: None in the checkpoint, {'clip': 10.0} here"]
-    other = describe_pipeline(Config(), Box(-1.0, 1.0, (5,)), Discrete(3))
+    other = described(Config(), Box(-1.0, 1.0, (5,)), Discrete(3))
     assert difference(record(), other) == [
         "action.n: 2 in the checkpoint, 3 here",
         "observation.shape: [4] in the checkpoint, [5] here",
     ]
+
+
+CHOICES = st.integers(1, 5)
+STARTED = {"kind": "multi_discrete", "nvec": [2, 3, 4, 5], "start": [1, -1, 0, 7], "shape": [2, 2], "dtype": "int64"}
+PACKABLE = st.recursive(
+    st.one_of(
+        st.fixed_dictionaries({"kind": st.just("discrete"), "n": CHOICES, "start": st.integers(-3, 3)}),
+        st.fixed_dictionaries({"kind": st.just("multi_discrete"), "nvec": st.lists(CHOICES, min_size=1, max_size=3)}),
+        st.just(STARTED),
+        st.just({"kind": "box", "low": 0, "high": 255, "shape": [2, 2], "dtype": "uint8"}),
+        st.fixed_dictionaries(
+            {"kind": st.just("cells"), "n": st.integers(2, 256), "shape": st.sampled_from([[3], [2, 2]])}
+        ),
+    ),
+    lambda part: st.one_of(
+        st.fixed_dictionaries({"kind": st.just("tuple"), "parts": st.lists(part, min_size=1, max_size=3)}),
+        st.fixed_dictionaries(
+            {"kind": st.just("dict"), "parts": st.dictionaries(st.sampled_from("cab"), part, min_size=1)}
+        ),
+    ),
+    max_leaves=4,
+)
+"""Spaces as JSON data: made of plain parts only, as a strategy has to be."""
+
+
+def draw_obs(space, rng, batch):
+    match space:
+        case Dict(parts):
+            return {name: draw_obs(part, rng, batch) for name, part in parts}
+        case Tuple(parts):
+            return tuple(draw_obs(part, rng, batch) for part in parts)
+        case Discrete(n, start):
+            return rng.integers(start, start + n, batch)
+        case MultiDiscrete():
+            each = [draw_obs(one, rng, batch) for one in space.choices]
+            return np.stack(each, -1).reshape(*batch, *space.shape).astype(space.dtype)
+        case Box():
+            return rng.integers(0, 256, (*batch, *space.shape)).astype(np.uint8)
+        case Cells(n, shape):
+            return rng.integers(0, n, (*batch, *shape)).astype(np.uint8)
+
+
+@given(PACKABLE, st.sampled_from([(), (3,), (2, 2)]), st.integers(0, 999))
+def test_bytes_become_what_encode_gives(record, batch, seed):
+    space = from_json(record)
+    obs = draw_obs(space, np.random.default_rng(seed), batch)
+    row = pack(space, obs)
+    assert is_packable(space)
+    assert (row.dtype, row.shape) == (np.uint8, (*batch, packed_size(space)))
+    expected = encode(space, obs)
+    np.testing.assert_array_equal(unpack(space, row), expected)
+    assert expected.shape == (*batch, feature_size(space))
+    np.testing.assert_array_equal(unpack(space, pack(space, jax.tree.map(jnp.asarray, obs), jnp), jnp), expected)
+
+
+@pytest.mark.parametrize(
+    "space", [Discrete(257), Box(0.0, 1.0, (2,)), Tuple((Discrete(2), Box(0.0, 9.0, (1,), "int32")))]
+)
+def test_what_does_not_fit_a_byte_is_not_packed(space):
+    assert not is_packable(space)
+
+
+def test_cells_by_hand():
+    """Kind 0 lights nothing, kinds 1 and 2 their own input."""
+    cells = np.uint8([[0, 1], [2, 2]])
+    np.testing.assert_array_equal(encode(Cells(3, (2, 2)), cells), [0, 0, 1, 0, 0, 1, 0, 1])

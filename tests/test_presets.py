@@ -39,9 +39,24 @@ def test_a_world_taken_for_a_preset_is_told_how_to_train_it():
 
 
 @pytest.mark.parametrize("env_id", [None, "cartpole", "CartPole-v1", "gym:CartPole-v1"])
-@pytest.mark.parametrize("preset", [None, "cartpole"])
-def test_a_preset_on_its_own_world_is_itself(preset, env_id):
-    assert find_base(preset, env_id) == (find_preset("cartpole"), [])
+def test_a_preset_on_its_own_world_is_itself(env_id):
+    assert find_base("cartpole", env_id) == (find_preset("cartpole"), [])
+
+
+def test_the_default_preset_is_taken_where_nothing_is_named():
+    assert find_base(None, None) == (find_preset(DEFAULT), [])
+
+
+COURSE_ID = "MultiGrid-CompetativeRedBlueDoor-v2-DTDE-Red-Single-with-Obsticle"
+
+
+@pytest.mark.parametrize(
+    ("env_id", "preset"), [("CartPole-v1", "cartpole"), (COURSE_ID, "redblue"), ("redblue-1v1", "redblue-1v1")]
+)
+def test_a_world_named_alone_brings_its_own_preset_and_says_so(env_id, preset):
+    config, notes = find_base(None, env_id)
+    assert config == find_preset(preset)
+    assert notes == [f"Settings that are not given are those of the preset {preset!r}, which is for this world."]
 
 
 def test_another_world_has_no_thresholds():

@@ -1,5 +1,6 @@
 """Names of worlds: where each leads, and what an unknown one is told."""
 
+import subprocess
 import sys
 
 import pytest
@@ -7,7 +8,17 @@ import pytest
 from courtside.envs.base import Env
 from courtside.envs.classic import CartPole
 from courtside.errors import ConfigError, EnvContractError
-from courtside.registry import ENVS, EnvSource, build_own, find_env, load_object, make_jax_env, world_name
+from courtside.registry import (
+    ENVS,
+    EnvSource,
+    build_own,
+    build_world,
+    find_env,
+    load_object,
+    make_jax_env,
+    world_name,
+    world_options,
+)
 
 
 @pytest.mark.parametrize("entry", ENVS, ids=lambda e: e.name)
@@ -20,11 +31,12 @@ def test_every_world_of_ours_can_be_made_under_its_name(entry):
 
 
 @pytest.mark.parametrize("entry", [e for e in ENVS if e.aliases], ids=lambda e: e.name)
-def test_gymnasium_names_lead_to_our_worlds_and_say_so(entry):
+def test_other_names_lead_to_our_worlds_and_say_so(entry):
     for alias in entry.aliases:
         source = find_env(alias)
         assert (source.kind, source.name) == ("jax", entry.name)
-        assert f"gym:{alias}" in source.note
+        assert f"{alias} runs as our JAX world {entry.name!r}" in source.note
+        assert (f"gym:{alias}" in source.note) == (entry.group == "classic")
 
 
 def test_names_are_unique():
@@ -42,6 +54,12 @@ def test_a_plain_gymnasium_id_is_found_and_said():
     source = find_env("MountainCarContinuous-v0")
     assert (source.kind, source.name) == ("gym", "MountainCarContinuous-v0")
     assert "Gymnasium's own" in source.note
+
+
+def test_a_pettingzoo_env_and_our_own_gymnasium_name():
+    assert find_env("pz:pettingzoo.butterfly.pistonball_v6") == EnvSource("pz", "pettingzoo.butterfly.pistonball_v6")
+    assert find_env("pz:my_module:Class") == EnvSource("pz", "my_module:Class")
+    assert find_env("courtside/cartpole-v0") == EnvSource("jax", "cartpole")
 
 
 def test_an_unknown_world_lists_near_names():
@@ -109,6 +127,10 @@ class Fails(CartPole):
     def __init__(self):
         raise RuntimeError("no\\nlicense")
 
+class Sized(CartPole):
+    def __init__(self, size: int = 3):
+        object.__setattr__(self, "size", size)
+
 def make_ours():
     return CartPole()
 
@@ -173,3 +195,77 @@ def test_a_module_that_cannot_be_imported_is_one_sentence(code, tmp_path, monkey
 def test_one_world_has_one_name():
     assert {world_name(name) for name in ("cartpole", "CartPole", "CartPole-v1", "gym:CartPole-v1")} == {"cartpole"}
     assert world_name("gym:MountainCarContinuous-v0") == "MountainCarContinuous-v0"
+
+
+@pytest.mark.usefixtures("own")
+def test_options_reach_ones_own_world():
+    assert build_own("registry_own:Sized").size == 3
+    assert build_world(find_env("registry_own:Sized"), {"size": "5"}).size == 5
+
+
+@pytest.mark.usefixtures("own")
+@pytest.mark.parametrize(
+    ("env_id", "words"),
+    [
+        ("cartpole", "cartpole has no options, but 'size' was given"),
+        ("registry_own:ready", "registry_own:ready has no options, but 'size' was given"),
+        (
+            "registry_own:Theirs",
+            "registry_own:Theirs is stepped outside JAX and takes no options, but 'size' was given",
+        ),
+        ("gym:CartPole-v1", "CartPole-v1 is stepped outside JAX and takes no options"),
+        ("registry_own:Sized", "The option size of registry_own:Sized is 'wide', but it must be a whole number."),
+    ],
+)
+def test_options_that_a_world_does_not_take_are_refused(env_id, words):
+    with pytest.raises(ConfigError) as caught:
+        build_world(find_env(env_id), {"size": "wide"})
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("suffix", ["Obsticle", "Obstacle"])
+def test_the_courses_own_ids_are_known_in_both_spellings(suffix):
+    assert find_env(f"MultiGrid-CompetativeRedBlueDoor-v2-DTDE-Red-Single-with-{suffix}").name == "redblue"
+
+
+def test_an_unknown_variant_lists_the_near_ones():
+    with pytest.raises(ConfigError) as caught:
+        find_env("MultiGrid-CompetativeRedBlueDoor-v3-DTDE-1v7")
+    assert "Did you mean MultiGrid-CompetativeRedBlueDoor-v3-DTDE-1v1 or MultiGrid-" in str(caught.value)
+
+
+@pytest.mark.parametrize("options", [{"view_size": "3", "mode": "fixed"}, {"view-size": 3, "mode": "fixed"}])
+def test_options_reach_a_grid_world(options):
+    world = make_jax_env("redblue", options)
+    assert (world.options.view_size, world.rules.ball_pays) == (3, "once")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"view_size": "4"}, "it must be odd"),
+        ({"view": "5"}, "There is no option of redblue named 'view'. Did you mean view_size"),
+        ({"mode": "broken"}, "'broken'"),
+        ({"view_size": "wide"}, "must be a whole number"),
+    ],
+)
+def test_options_that_a_grid_world_does_not_take_are_refused(options, words):
+    with pytest.raises(ConfigError) as caught:
+        make_jax_env("redblue", options)
+    assert words in str(caught.value)
+
+
+def test_every_option_is_listed_with_the_default_of_its_world():
+    options = {option.name: option for option in world_options("redblue")}
+    assert (options["view_size"].default, options["max_steps"].default) == (7, 1000)
+    assert (options["mode"].default, options["encoding"].default) == ("faithful", "kinds")
+    assert "odd" in options["view_size"].about
+    assert {o.name: o.default for o in world_options("redblue-1v1")}["death_match"] is True
+    told = {name: option.default for name, option in options.items()}
+    assert make_jax_env("redblue", told) == make_jax_env("redblue")
+
+
+def test_names_are_known_without_loading_jax():
+    code = "import sys, courtside.registry as r; print(len(r.ENVS), 'jax' in sys.modules, 'gymnasium' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(len(ENVS)), "False", "False"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from courtside import rollout
-from courtside.algos import ppo
+from courtside.algos import team
 from courtside.config import Config, override
 from courtside.envs.base import EnvSpec, make_timestep
 from courtside.hosts.base import HostStep
@@ -43,17 +43,19 @@ class Walk:
 @pytest.fixture(scope="module")
 def walked():
     env = Walk()
-    setup = ppo.make_setup(CONFIG, env.spec.observation, env.spec.action, 2)
-    state = rollout.start_envs(env, setup, ppo.init(setup, jax.random.key(0)), jax.random.key(1))
-    collect = jax.jit(functools.partial(rollout.collect, env, setup))
+    players = team.make_team(CONFIG, env.spec)
+    state = rollout.start_envs(env, players, team.init(players, jax.random.key(0)), jax.random.key(1))
+    collect = jax.jit(functools.partial(rollout.collect, env, players))
     after, collected, metrics = collect(state)
-    return setup, state, after, jax.tree.map(np.asarray, collected), metrics, collect
+    return players, state, after, jax.tree.map(np.asarray, collected), metrics, collect
 
 
 def test_shapes(walked):
     _, _, _, r, _, _ = walked
     assert r.features.shape == r.final_features.shape == (T, B, 2, 1)
-    assert r.action.shape == r.reward.shape == r.terminated.shape == r.truncated.shape == (T, B, 2)
+    assert len(r.action) == 1
+    assert r.action[0].shape == r.reward.shape == r.terminated.shape == r.truncated.shape == (T, B, 2)
+    assert r.active.shape == (T, B, 2)
     assert r.last_features.shape == (B, 2, 1)
 
 
@@ -66,7 +68,7 @@ def test_each_env_can_be_followed_by_hand(walked):
             now = r.features[t, b, 0, 0]
             np.testing.assert_array_equal(r.features[t, b, :, 0], [now, 10 + now])
             np.testing.assert_array_equal(r.final_features[t, b, :, 0], [now + 1, 11 + now])
-            np.testing.assert_array_equal(r.reward[t, b], [now + 1, r.action[t, b, 1]])
+            np.testing.assert_array_equal(r.reward[t, b], [now + 1, r.action[0][t, b, 1]])
             lengths[b] += 1
             over, cut = now + 1 >= 6, lengths[b] == 4 and now + 1 < 6
             np.testing.assert_array_equal(r.terminated[t, b], [over, over])
@@ -99,19 +101,19 @@ def test_episode_metrics_are_those_of_the_ended_episodes(walked):
 
 def test_actions_are_the_policys_own_draws(walked):
     """The noise drawn before the first step is all that turns the policy into actions."""
-    setup, state, _, r, _, _ = walked
-    noise, _, _ = rollout.draw_randomness(setup, jax.random.split(state.key)[1])
-    assert noise.shape == (T, B, 2, 2)
-    action, _ = ppo.act(setup, state.policy, jnp.asarray(r.features), (), noise)
-    np.testing.assert_array_equal(r.action, action)
+    players, state, _, r, _, _ = walked
+    noise, _, _ = rollout.draw_randomness(players, jax.random.split(state.key)[1])
+    assert [part.shape for part in noise] == [(T, B, 2, 2)]
+    actions, _ = team.act(players, state.policy, jnp.asarray(r.features), ((),), noise)
+    np.testing.assert_array_equal(r.action, actions)
 
 
 def test_no_key_is_used_twice(walked):
     """Steps and resets of all envs: every key another one, and another one again in the next rollout."""
-    setup, state, after, _, _, _ = walked
+    players, state, after, _, _, _ = walked
     words = []
     for key in (state.key, after.key):
-        _, *keys = rollout.draw_randomness(setup, jax.random.split(key)[1])
+        _, *keys = rollout.draw_randomness(players, jax.random.split(key)[1])
         words += [np.asarray(jax.random.key_data(k)).reshape(-1, 2) for k in keys]
     seen = {row.tobytes() for row in np.concatenate(words)}
     assert len(seen) == 4 * T * B
@@ -119,14 +121,14 @@ def test_no_key_is_used_twice(walked):
 
 def test_only_what_belongs_to_the_worlds_moves(walked):
     _, before, after, _, _, collect = walked
-    assert_bit_equal((before.params, before.opt_state, before.update), (after.params, after.opt_state, after.update))
+    assert_bit_equal(before.learners, after.learners)
     assert not np.array_equal(jax.random.key_data(before.key), jax.random.key_data(after.key))
     assert_bit_equal(collect(before)[0], after)
 
 
 def test_no_episode_ended_gives_nan_not_zero():
     ends = EpisodeEnd(jnp.zeros((2, 3), bool), jnp.ones((2, 3, 1)), jnp.ones((2, 3), jnp.int32))
-    metrics = rollout.summarize_episodes(ends)
+    metrics = rollout.summarize_episodes(ends, ("alone",))
     assert metrics["charts/episodes"] == 0
     assert np.isnan(metrics["charts/episodic_return"])
     assert np.isnan(metrics["charts/episodic_length"])
@@ -135,14 +137,44 @@ def test_no_episode_ended_gives_nan_not_zero():
 def test_summary_counts_agents_as_one_and_only_ended_episodes():
     ended = jnp.array([[True, False], [False, True]])
     returns = jnp.array([[[1.0, 3.0], [99.0, 99.0]], [[99.0, 99.0], [4.0, 8.0]]])
-    metrics = rollout.summarize_episodes(EpisodeEnd(ended, returns, jnp.array([[5, 0], [0, 7]], jnp.int32)))
+    ends = EpisodeEnd(ended, returns, jnp.array([[5, 0], [0, 7]], jnp.int32))
+    metrics = rollout.summarize_episodes(ends, ("red", "blue"))
     assert [float(metrics[n]) for n in rollout.METRICS] == [2.0, 4.0, 6.0]
+    assert [float(metrics[f"agents/{n}/episodic_return"]) for n in ("red", "blue")] == [2.5, 5.5]
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaving:
+    """Agent i is done after 2 + 2 i steps and keeps its flag; the episode is over after 4."""
+
+    spec: EnvSpec = EnvSpec(name="leaving", observation=Box(0.0, 4.0, (1,)), action=Discrete(2), num_agents=2)
+
+    def reset(self, key):
+        return jnp.zeros(()), jnp.zeros((2, 1))
+
+    def step(self, state, action, key):
+        state = state + 1
+        return state, make_timestep(jnp.full((2, 1), state), jnp.ones(2), state >= jnp.array([2.0, 4.0]))
+
+
+def test_steps_of_agents_that_left_are_marked_and_their_flags_stay():
+    """Rollouts of 3 steps of episodes of 4: the second one begins after agent 0 has left."""
+    env, config = Leaving(), override(CONFIG, num_steps=3)
+    pair = team.make_team(config, env.spec)
+    state = rollout.start_envs(env, pair, team.init(pair, jax.random.key(0)), jax.random.key(1))
+    collect, parts = jax.jit(functools.partial(rollout.collect, env, pair)), []
+    for _ in range(2):
+        state, collected, _ = collect(state)
+        parts.append(jax.tree.map(np.asarray, (collected.active, collected.terminated)))
+    active, terminated = (np.concatenate(both)[:, 0].astype(int).T.tolist() for both in zip(*parts, strict=True))
+    assert active == [[1, 1, 0, 0, 1, 1], [1, 1, 1, 1, 1, 1]]
+    assert terminated == [[0, 1, 1, 1, 0, 1], [0, 0, 0, 1, 0, 0]]
 
 
 class CountingHost:
     """One env that counts; it reuses its arrays from step to step, as hosts may."""
 
-    num_envs = 1
+    num_envs, absent = 1, np.zeros((1, 1), bool)
     spec = EnvSpec(name="count", observation=Box(0.0, 99.0, (1,)), action=Box(-1.0, 1.0, (1,)))
 
     def __init__(self):
@@ -175,16 +207,22 @@ class CountingHost:
     def close(self): ...
 
 
+def collect_from(host, choose, features, num_steps):
+    alone = team.make_team(CONFIG, host.spec)
+    return rollout.collect_host(host, alone, choose, features, num_steps)
+
+
 def test_collect_host_copies_what_the_host_reuses_and_keeps_the_unclipped_draw():
     host = CountingHost()
     draws = np.linspace(-3, 3, 8).astype(np.float32).reshape(8, 1, 1, 1)
-    last, r, ends = rollout.collect_host(host, lambda features, t: draws[t], host.reset(0), 8)
+    last, r, ends = collect_from(host, lambda features, t: [draws[t]], host.reset(0), 8)
     np.testing.assert_array_equal(r.features.ravel(), [0, 1, 2, 3, 4, 0, 1, 2])
     np.testing.assert_array_equal(r.final_features.ravel(), [1, 2, 3, 4, 5, 1, 2, 3])
     np.testing.assert_array_equal(r.terminated.ravel(), [0, 0, 0, 0, 1, 0, 0, 0])
     np.testing.assert_array_equal(last, [[[3]]])
     np.testing.assert_array_equal(r.last_features, last)
-    np.testing.assert_array_equal(r.action, draws)
+    np.testing.assert_array_equal(r.action, [draws])
+    assert r.active is None
     np.testing.assert_allclose(host.given, np.clip(draws.ravel(), -1, 1))
     np.testing.assert_array_equal(ends.ended.ravel(), r.terminated.ravel())
 
@@ -194,16 +232,41 @@ def test_collect_host_asks_for_actions_on_what_is_seen_now():
 
     def choose(features, t):
         asked.append((t, float(features[0, 0, 0])))
-        return np.zeros((1, 1, 1), np.float32)
+        return [np.zeros((1, 1, 1), np.float32)]
 
-    rollout.collect_host(host, choose, host.reset(2), 4)
+    collect_from(host, choose, host.reset(2), 4)
     assert asked == [(0, 2.0), (1, 3.0), (2, 4.0), (3, 0.0)]
+
+
+class LeavingHost(CountingHost):
+    """The same two agents, outside JAX."""
+
+    spec, absent = Leaving.spec, np.zeros((1, 2), bool)
+
+    def step(self, action):
+        self.count += 1
+        terminated = np.array([[self.count >= 2, self.count >= 4]])
+        ended = terminated.all(axis=1)
+        rows = np.full((1, 2, 1), self.count, np.float32)
+        self.count = 0 if ended[0] else self.count
+        self.absent = terminated & ~ended[:, None]
+        sums = np.ones((1, 2), np.float32)
+        return HostStep(rows, sums, terminated, terminated & False, rows, ended, sums, np.full(1, 4, np.int32))
+
+
+def test_a_host_marks_the_same_steps():
+    host, pair = LeavingHost(), team.make_team(CONFIG, Leaving.spec)
+    choose = lambda features, t: [np.zeros((1, 2), np.int32)]  # noqa: E731
+    first = rollout.collect_host(host, pair, choose, np.zeros((1, 2, 1), np.float32), 3)
+    second = rollout.collect_host(host, pair, choose, first.features, 3)
+    active = np.concatenate([first.rollout.active, second.rollout.active])[:, 0].astype(int).T.tolist()
+    assert active == [[1, 1, 0, 0, 1, 1], [1, 1, 1, 1, 1, 1]]
 
 
 def test_start_envs_gives_each_env_its_own_start():
     env = make_jax_env("cartpole")
-    setup = ppo.make_setup(CONFIG, env.spec.observation, env.spec.action, 1)
-    state = rollout.start_envs(env, setup, ppo.init(setup, jax.random.key(0)), jax.random.key(1))
+    alone = team.make_team(CONFIG, env.spec)
+    state = rollout.start_envs(env, alone, team.init(alone, jax.random.key(0)), jax.random.key(1))
     assert state.obs.shape == (B, 1, 4)
     assert len({row.tobytes() for row in np.asarray(state.obs)}) == B
 
@@ -226,10 +289,10 @@ class Telling:
 def test_what_a_world_tells_is_logged_at_the_end_of_its_episodes():
     env = Telling()
     config = override(Config(), num_envs=3, num_steps=5)
-    setup = ppo.make_setup(config, env.spec.observation, env.spec.action, 1)
-    state = rollout.start_envs(env, setup, ppo.init(setup, jax.random.key(0)), jax.random.key(1))
-    _, _, metrics = jax.jit(lambda s: rollout.collect(env, setup, s))(state)
-    assert set(metrics) == set(rollout.metric_names(env))
+    alone = team.make_team(config, env.spec)
+    state = rollout.start_envs(env, alone, team.init(alone, jax.random.key(0)), jax.random.key(1))
+    _, _, metrics = jax.jit(lambda s: rollout.collect(env, alone, s))(state)
+    assert set(metrics) == set(rollout.metric_names(env, alone))
     assert metrics["charts/episodes"] == 6
     assert metrics["env/progress"] == 1.0, "the value at the end, not the mean over the steps (0.7)"
     assert metrics["env/won"] == 1.0

@@ -49,7 +49,8 @@ class ScoredEngine(WarmEngine):
     def play(self, policy, seed, episodes, deterministic):
         self.played.append((seed, episodes, deterministic))
         score = np.float64(self.scores.pop(0))
-        return Episodes(np.array([score - 1, score + 1]), np.array([3, 5]))
+        returns = np.array([score - 1, score + 1])
+        return Episodes(returns, np.array([3, 5]), returns[:, None], {})
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +175,7 @@ def test_best_is_the_state_that_scored(warm):
     assert [int(e.state.update) for e in evaluated] == [5, 10, 15, 20]
     plain = run_all(override(CONFIG, eval_every=0), warm)
     by_update = {e.update: e.state for e in of(Settled, plain)}
-    assert_bit_equal(evaluated[-1].state.params, by_update[20].params)
+    assert_bit_equal(evaluated[-1].state.policy, by_update[20].policy)
     assert evaluated[0].metrics == {
         "eval/episodic_return": pytest.approx(0.7), "eval/episodic_return_std": 1.0, "eval/episodic_length": 4.0,
     }  # fmt: skip
@@ -267,7 +268,7 @@ def test_bad_settings_are_refused_before_anything_is_built():
 
 def test_a_loss_that_is_no_number_is_told(warm):
     state = warm.init()
-    state = eqx.tree_at(lambda s: s.params.value_head.bias, state, jnp.array([jnp.nan]))
+    state = eqx.tree_at(lambda s: s.learners[0].params.value_head.bias, state, jnp.array([jnp.nan]))
     notices = of(Notice, run_all(override(CONFIG, total_timesteps=BATCH * 2, eval_every=0), warm, state))
     assert notices
     assert "since update 1" in notices[0].text

@@ -3,6 +3,7 @@
     python bench/peers/ours.py --world jax --num-envs 4 --num-steps 128
     python bench/peers/ours.py --world gym --num-envs 4 --num-steps 128
     python bench/peers/ours.py --preset cartpole-fast
+    python bench/peers/ours.py --env-id redblue --env-options encoding=blurred
 
 Runs the engine that `courtside train` drives, the same compiled program included; `--cache DIR` measures a start with a
 warm compilation cache (run it twice), without it every start is cold.
@@ -23,7 +24,8 @@ def make_config(args):
         return override(find_preset(args.preset), **endless)
     return override(
         Config(),
-        env_id="cartpole" if args.world == "jax" else "gym:CartPole-v1",
+        env_id=args.env_id or ("cartpole" if args.world == "jax" else "gym:CartPole-v1"),
+        env_options=tuple(args.env_options),
         num_envs=args.num_envs,
         num_steps=args.num_steps,
         learning_rate=harness.LEARNING_RATE,
@@ -59,6 +61,8 @@ def measure(args, engine, steps_per_update):
 def main() -> None:
     parser = harness.make_parser(__doc__)
     parser.add_argument("--world", choices=("jax", "gym"), default="jax")
+    parser.add_argument("--env-id", default="", help="measure this world instead of CartPole")
+    parser.add_argument("--env-options", nargs="*", default=[], help="its options, as NAME=VALUE")
     parser.add_argument("--preset", default="", help="measure this preset instead of the common settings")
     parser.add_argument("--any-order", action="store_true", help="let a GPU add up in any order (--no-deterministic)")
     parser.add_argument("--cache", default="", help="folder of the compilation cache; empty for none")
@@ -84,7 +88,7 @@ def main() -> None:
     engine.close()
     harness.report(
         args,
-        system=f"courtside ({args.preset or args.world})",
+        system=f"courtside ({args.preset or args.env_id or args.world})",
         version=harness.package_versions("courtside").get("courtside", "source"),
         rates=rates,
         compile_s=compile_s,

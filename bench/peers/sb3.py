@@ -1,6 +1,8 @@
 """Stable-Baselines3 PPO on CartPole-v1: full training steps per second; `--system sbx` for its JAX sibling.
 
     python sb3.py --num-envs 4 --num-steps 128 --threads 1
+    python sb3.py --world minigrid --num-envs 8        MiniGrid's DoorKey-6x6, view as flat one-hots
+    python sb3.py --world course --course-dir DIR      the course's own red-and-blue-door world
 
 Runs under an interpreter with stable-baselines3 (and sbx-rl for `--system sbx`). `learn()` is called once; a
 callback notes when each update ends and stops the run after the last window. The environments are SB3's usual
@@ -11,6 +13,7 @@ update, it is that update's time less a mean one's.
 import time
 from typing import Any
 
+import grid_envs
 import harness
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
@@ -43,7 +46,7 @@ class WindowCallback(BaseCallback):
         return not self.clock.done
 
 
-def make_model(system: str, num_envs: int, num_steps: int, seed: int) -> Any:
+def make_model(system: str, env: Any, num_envs: int, num_steps: int, seed: int) -> Any:
     """PPO of the chosen system with the common settings; SBX never clips the value loss."""
     kwargs: dict[str, Any] = {}
     if system == "sbx":
@@ -59,7 +62,7 @@ def make_model(system: str, num_envs: int, num_steps: int, seed: int) -> Any:
     hidden = list(harness.HIDDEN_SIZES)
     return PPO(
         "MlpPolicy",
-        make_vec_env(harness.ENV_ID, n_envs=num_envs, seed=seed),
+        make_vec_env(env, n_envs=num_envs, seed=seed),
         n_steps=num_steps,
         batch_size=num_envs * num_steps // harness.NUM_MINIBATCHES,
         n_epochs=harness.NUM_EPOCHS,
@@ -79,6 +82,7 @@ def make_model(system: str, num_envs: int, num_steps: int, seed: int) -> Any:
 def main() -> None:
     parser = harness.make_parser(__doc__)
     parser.add_argument("--system", choices=("sb3", "sbx"), default="sb3")
+    grid_envs.add_flags(parser)
     parser.add_argument("--threads", type=int, default=1, help="torch threads")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
@@ -86,7 +90,7 @@ def main() -> None:
     steps_per_update = args.num_envs * args.num_steps
     clock = harness.UpdateClock(steps_per_update, args.seconds, args.repeats)
     callback = WindowCallback(clock)
-    model = make_model(args.system, args.num_envs, args.num_steps, args.seed)
+    model = make_model(args.system, grid_envs.find(args), args.num_envs, args.num_steps, args.seed)
     model.learn(UNBOUNDED_STEPS, callback=callback)
 
     versions = harness.package_versions("stable-baselines3", "sbx-rl", "torch", "jax", "gymnasium", "numpy")

@@ -33,6 +33,7 @@ def train(preset: str | Config | None = None, *, view: View | None = None, **set
     if not isinstance(preset, Config):
         preset, notes = presets.find_base(preset, settings.get("env_id"))
     config = override(preset, **settings)
+    notes += presets.changed_task_notes(preset, config)
     if view is not None:
         for note in notes:
             view.on(Notice(note))

@@ -41,6 +41,11 @@ def best_path(run_dir: str | Path) -> Path:
     return Path(run_dir) / runlog.BEST / "best.safetensors"
 
 
+def policies(found: Any) -> dict[str, Any]:
+    """The policies of all groups under the names that they have in a whole TrainState: what acting reads of any checkpoint."""
+    return {"learners": found}
+
+
 def save(path: str | Path, state: Any, meta: dict[str, Any]) -> None:
     """Write the whole state and `meta` (JSON data; its `pipeline` is hashed) to one file, atomically."""
     path = Path(path)
@@ -297,7 +302,7 @@ def _check_fit(path: Path, found: dict[str, Any], wanted: dict[str, dict[str, An
     ]
     if not faults:
         return
-    faults.sort(key=lambda fault: not fault.startswith("params"))
+    faults.sort(key=lambda fault: not _is_of_network(fault))
     more = f", and {len(faults) - 3} more differ" if len(faults) > 3 else ""
     raise CheckpointError(
         f"Checkpoint {path} does not fit: {'; '.join(faults[:3])}{more}. {_fit_hint(faults)} must be the same as in the run."
@@ -309,9 +314,14 @@ def _words(entry: dict[str, Any] | None) -> str:
 
 
 def _fit_hint(faults: list[str]) -> str:
-    if faults[0].startswith("params"):
+    if _is_of_network(faults[0]):
         return "The layer sizes of the network (--hidden-sizes, --shared-torso) and the env"
     return "The env, --num-envs and the layer sizes (--hidden-sizes)"
+
+
+def _is_of_network(fault: str) -> bool:
+    """Whether a fault names a leaf of the parameters: `learners.0.params.policy_head.bias is ...`."""
+    return "params" in fault.split(" ", 1)[0].split(".")
 
 
 def _offer(path: Path) -> str:

@@ -7,13 +7,18 @@ No JAX here: `courtside train --help` must answer at once.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from courtside.errors import ConfigError
 from courtside.schedules import Schedule, parse_schedule
+from courtside.words import join_words, merge_words, word_faults
 
 MAX_SEED = 2**32 - 1
+WORD_LISTS = (tuple[str, ...],)
+"""Types of the settings that are lists of NAME=VALUE words."""
 Activation = Literal["tanh", "relu", "silu", "gelu"]
 
 
@@ -72,7 +77,11 @@ class EnvConfig:
     """The world and how it is stepped."""
 
     env_id: str = "cartpole"
-    """A name from `courtside envs`, `gym:NAME` for any Gymnasium env, or `module:Class` for your own."""
+    """A name from `courtside envs`, `gym:NAME` for any Gymnasium env, `pz:module` for a PettingZoo one, or `module:Class` for your own."""
+    env_options: tuple[str, ...] = ()
+    """What the world is told, as NAME=VALUE words; `courtside envs NAME` lists a world's options. Added to those of the preset."""
+    opponents: tuple[str, ...] = ()
+    """Who is played by a fixed policy (also `--opponent`), as AGENT=POLICY words: `blue=random`, `blue=noop`, a script of the world, a run (`blue=runs/...`, with `:greedy` behind it for the most likely action), or `blue=learn` to let it learn after all."""
     num_envs: int = 4
     """Copies of the world stepped side by side (B)."""
     workers: Literal["auto", "serial", "threads", "processes"] = "auto"
@@ -95,6 +104,10 @@ class NetConfig:
     """Non-linearity between layers."""
     shared_torso: bool = False
     """Policy and value share the hidden layers instead of having their own."""
+    learners: Literal["shared", "independent"] = "shared"
+    """With several agents: all play and learn with one set of parameters, or each with its own."""
+    critic: Literal["own", "central"] = "own"
+    """With several agents: the critic sees what its agent sees, or what all of them see (acting never does)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +195,8 @@ class Config:
 
     def validate(self) -> None:
         """Report every fault at once, before anything is built or compiled."""
-        faults = _type_faults(self) or [*_range_faults(self), *_schedule_faults(self), *_size_faults(self)]
+        checks = (_range_faults, _word_faults, _schedule_faults, _size_faults)
+        faults = _type_faults(self) or [fault for check in checks for fault in check(self)]
         if faults:
             raise ConfigError(" ".join(faults))
 
@@ -214,8 +228,10 @@ def _converted(kind: Any, value: Any) -> Any:
         value = value.item()
     if kind is int and isinstance(value, float) and value.is_integer():
         return int(value)
+    if kind in WORD_LISTS and isinstance(value, Mapping):
+        return join_words(value)
     if get_origin(kind) is tuple and isinstance(value, list | tuple):
-        return tuple(_converted(int, size) for size in value)
+        return tuple(_converted(get_args(kind)[0], part) for part in value)
     return str(value) if kind is str else value
 
 
@@ -223,7 +239,7 @@ def _has_type(kind: Any, value: Any) -> bool:
     if get_origin(kind) is Literal:
         return value in get_args(kind)
     if get_origin(kind) is tuple:
-        return isinstance(value, tuple) and all(_has_type(int, size) for size in value)
+        return isinstance(value, tuple) and all(_has_type(get_args(kind)[0], part) for part in value)
     if kind in (bool, str):
         return isinstance(value, kind)
     numbers = int if kind is int else int | float
@@ -233,11 +249,13 @@ def _has_type(kind: Any, value: Any) -> bool:
 def wanted(kind: Any) -> str:
     """A type in words."""
     if get_origin(kind) is Literal:
-        return "one of " + ", ".join(get_args(kind))
+        return "one of " + ", ".join(map(str, get_args(kind)))
+    if kind in WORD_LISTS:
+        return "a list of NAME=VALUE words"
     if get_origin(kind) is tuple:
         return "one or more whole numbers, such as 64 64"
-    if type(None) in get_args(kind):
-        return "a number or None"
+    if NoneType in get_args(kind):
+        return " or ".join([*(wanted(one) for one in get_args(kind) if one is not NoneType), "None"])
     return {int: "a whole number", float: "a number", bool: "True or False"}.get(kind, "text")
 
 
@@ -278,9 +296,18 @@ def _range_faults(config: Config) -> list[str]:
         faults.append(
             f"--target-kl is {config.ppo.target_kl}, but it must be above 0; leave it out to never stop early."
         )
+    if config.net.critic == "central" and config.net.shared_torso:
+        faults.append(
+            "--critic central sees more than the policy, so it needs hidden layers of its own; use --no-shared-torso."
+        )
     if not config.net.hidden_sizes or min(config.net.hidden_sizes) < 1:
         faults.append(f"--hidden-sizes is {config.net.hidden_sizes}, but it must be one or more sizes above 0.")
     return faults
+
+
+def _word_faults(config: Config) -> list[str]:
+    faults = word_faults("--env-options", config.env.env_options, "view_size=5")
+    return faults + word_faults("--opponents", config.env.opponents, "blue=random")
 
 
 def _schedule_faults(config: Config) -> list[str]:
@@ -329,14 +356,20 @@ def _flag(name: str) -> str:
 
 
 def override(config: Config, **changes: Any) -> Config:
-    """Change settings by their flat names, as the flags do: `override(config, num_envs=8, learning_rate=1e-3)`."""
+    """Change settings by their flat names, as the flags do: `override(config, num_envs=8, learning_rate=1e-3)`.
+
+    Lists of NAME=VALUE words (also given as a dict) are added to those that are there; the same name again replaces.
+    """
     groups = {group: getattr(config, group) for group in ("run", "env", "net", "ppo")}
     known = {name: (group, kind) for group, part in _groups().items() for name, kind in get_type_hints(part).items()}
     for name, value in changes.items():
         if name not in known:
             raise ConfigError(unknown_name("setting", name, list(known)))
         group, kind = known[name]
-        groups[group] = dataclasses.replace(groups[group], **{name: _fitting(name, kind, value)})
+        found = _fitting(name, kind, value)
+        if kind in WORD_LISTS:
+            found = merge_words(getattr(groups[group], name), found)
+        groups[group] = dataclasses.replace(groups[group], **{name: found})
     return dataclasses.replace(config, **groups)
 
 

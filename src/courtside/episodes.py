@@ -5,30 +5,36 @@ Each episode is the first one of its own env, so short episodes are not counted 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 
-from courtside.algos import ppo
+from courtside.algos.team import Team, draw_noise, join_actions
+from courtside.algos.team import act as team_acts
 from courtside.envs.base import Env
 from courtside.envs.wrappers import start_episode, step_episode
 from courtside.hosts.base import Host
-from courtside.nets import distributions
-from courtside.preprocess import decode_action, encode
-from courtside.types import EpisodeState, Obs, Policy
+from courtside.keys import make_key
+from courtside.rollout import rows_of, some_action
+from courtside.types import EpisodeEnd, EpisodeState, Obs, Policy
 
 MAX_EPISODE_STEPS = 27_000
 """Where an episode that does not end by itself is cut, so that an evaluation always comes back."""
 
 
 class Episodes(NamedTuple):
-    """Returns and lengths of E episodes; the return is the mean over agents."""
+    """What came of E episodes; the return is the mean over agents."""
 
     returns: Array | np.ndarray
     lengths: Array | np.ndarray
+    agent_returns: Array | np.ndarray
+    """The return of every agent. [E, A]"""
+    info: dict[str, Any]
+    """What the world itself said at the end of each episode. [E, ...]"""
 
 
 class _Playing(NamedTuple):
@@ -36,39 +42,27 @@ class _Playing(NamedTuple):
 
     env_state: EpisodeState
     obs: Obs
-    policy_state: Any
+    memories: Any
     ended: Array
-    returns: Float[Array, "E"]
-    lengths: Int[Array, "E"]
+    end: EpisodeEnd
+    """How each episode ended, where it did."""
     step: Array
 
 
 def play_episodes(
     env: Env,
-    setup: ppo.Setup,
-    policy: Policy,
-    policy_state: Any,
+    team: Team,
+    policies: Sequence[Policy],
+    memories: Any,
     key: PRNGKeyArray,
     num_episodes: int,
     deterministic: bool,
 ) -> Episodes:
     """Play E episodes of a JAX world side by side."""
-    start_key, step_key = jax.random.split(key)
-    start = jax.vmap(lambda k: start_episode(env, k))(jax.random.split(start_key, num_episodes))
-    nothing = jnp.zeros(num_episodes)
-    playing = _Playing(*start, policy_state, nothing > 0, nothing, nothing.astype(jnp.int32), jnp.int32(0))
+    start, playing, step_key = _start(env, memories, key, num_episodes)
 
     def step(playing: _Playing) -> _Playing:
-        action_key, env_key = jax.random.split(jax.random.fold_in(step_key, playing.step))
-        action, policy_state = _choose(setup, policy, playing, action_key, deterministic)
-        env_state, timestep, end = jax.vmap(lambda *args: step_episode(env, *args))(
-            playing.env_state, action, jax.random.split(env_key, num_episodes), start
-        )
-        first = end.ended & ~playing.ended
-        returns = jnp.where(first, jnp.mean(end.episode_return, axis=-1), playing.returns)
-        lengths = jnp.where(first, end.episode_length, playing.lengths)
-        ended = playing.ended | first
-        return _Playing(env_state, timestep.obs, policy_state, ended, returns, lengths, playing.step + 1)
+        return _step(env, team, policies, start, step_key, deterministic, playing)[0]
 
     def going_on(playing: _Playing) -> Array:
         return ~jnp.all(playing.ended) & (playing.step < MAX_EPISODE_STEPS)
@@ -76,49 +70,134 @@ def play_episodes(
     return _finish(jax.lax.while_loop(going_on, step, playing))
 
 
-def _choose(setup: ppo.Setup, policy: Policy, playing: _Playing, key: PRNGKeyArray, deterministic: bool) -> Any:
-    features = encode(setup.observation, playing.obs, jnp)
-    if deterministic:
-        action, policy_state = ppo.act_greedily(setup, policy, features, playing.policy_state)
-    else:
-        noise = distributions.draw_noise(setup.action, key, features.shape[:-1])
-        action, policy_state = ppo.act(setup, policy, features, playing.policy_state, noise)
-    return decode_action(setup.action, action, jnp), policy_state
+class Trace(NamedTuple):
+    """One episode, state by state."""
+
+    states: Any
+    """The world's own states, from the first to the one that the last step led to. [L + 1, ...]"""
+    rewards: np.ndarray
+    """[L, A]"""
+    ending: str
+    """`terminated`, `time limit`, or empty where the guard cut it."""
+
+
+TRACE_BLOCK = 64
+"""Steps of a trace that are played in one call."""
+
+
+def trace_episodes(
+    env: Env,
+    team: Team,
+    policies: Sequence[Policy],
+    memories: Any,
+    key: PRNGKeyArray,
+    num_episodes: int,
+    deterministic: bool,
+) -> list[Trace]:
+    """The very episodes that `play_episodes` plays with the same key, with every state on the way."""
+    start, playing, step_key = _start(env, memories, key, num_episodes)
+
+    @jax.jit
+    def play_block(playing: _Playing) -> tuple[_Playing, Any]:
+        step = lambda p, _: _step(env, team, policies, start, step_key, deterministic, p)  # noqa: E731
+        return jax.lax.scan(step, playing, length=TRACE_BLOCK)
+
+    blocks = []
+    while not bool(jnp.all(playing.ended)) and len(blocks) * TRACE_BLOCK < MAX_EPISODE_STEPS:
+        playing, seen = play_block(playing)
+        blocks.append(jax.device_get(seen))
+    states, rewards, terminated = jax.tree.map(lambda *parts: np.concatenate(parts), *blocks)
+    first = jax.device_get(start[0].inner)
+    lengths, ended = np.asarray(_finish(playing).lengths), np.asarray(playing.ended)
+    words = [
+        ("terminated" if terminated[n - 1, i].any() else "time limit") if ended[i] else ""
+        for i, n in enumerate(lengths)
+    ]
+    return [_cut_trace(first, states, rewards, i, int(n), words[i]) for i, n in enumerate(lengths)]
+
+
+def _cut_trace(first: Any, states: Any, rewards: np.ndarray, index: int, length: int, ending: str) -> Trace:
+    join = lambda a, b: np.concatenate([a[index][None], b[:length, index]])  # noqa: E731
+    return Trace(jax.tree.map(join, first, states), rewards[:length, index], ending)
+
+
+def _start(env: Env, memories: Any, key: PRNGKeyArray, num_episodes: int) -> tuple[Any, _Playing, PRNGKeyArray]:
+    """The first states, the episodes as they begin, and the key of the steps."""
+    start_key, step_key = jax.random.split(key)
+    start = jax.vmap(lambda k: start_episode(env, k))(jax.random.split(start_key, num_episodes))
+    nothing = jnp.zeros(num_episodes, bool)
+    return start, _Playing(*start, memories, nothing, _blank_end(env, start), jnp.int32(0)), step_key
+
+
+def _blank_end(env: Env, start: tuple[EpisodeState, Obs]) -> EpisodeEnd:
+    """Zeros in the shape of how episodes end."""
+    first_step = lambda fresh: step_episode(env, fresh[0], some_action(env.spec), make_key(0), fresh)[2]  # noqa: E731
+    end = jax.eval_shape(jax.vmap(first_step), start)
+    return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), end)
+
+
+def _step(
+    env: Env,
+    team: Team,
+    policies: Sequence[Policy],
+    start: Any,
+    step_key: PRNGKeyArray,
+    deterministic: bool,
+    playing: _Playing,
+) -> tuple[_Playing, tuple[Any, Array, Array]]:
+    """One step of every episode; also what each world's state became, before any reset, what was paid and who terminated."""
+    action_key, env_key = jax.random.split(jax.random.fold_in(step_key, playing.step))
+    num_episodes = playing.ended.shape[0]
+    noise = None if deterministic else draw_noise(team, action_key, (num_episodes,))
+    actions, memories = team_acts(team, policies, rows_of(team, playing.obs), playing.memories, noise)
+    action, keys = join_actions(team, actions, jnp), jax.random.split(env_key, num_episodes)
+    env_state, timestep, end = jax.vmap(lambda *args: step_episode(env, *args))(playing.env_state, action, keys, start)
+    inner = jax.vmap(lambda s, a, k: env.step(s, a, k)[0])(playing.env_state.inner, action, keys)
+    first = end.ended & ~playing.ended
+    kept = jax.tree.map(lambda new, old: _where(first, new, old), end, playing.end)
+    playing = _Playing(env_state, timestep.obs, memories, playing.ended | first, kept, playing.step + 1)
+    return playing, (inner, timestep.reward, timestep.terminated)
+
+
+def _where(condition: Array, new: Array, old: Array) -> Array:
+    return jnp.where(condition.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
 
 
 def _finish(playing: _Playing) -> Episodes:
     """Episodes cut by the guard count with what they had until then."""
-    so_far = jnp.mean(playing.env_state.episode_return, axis=-1)
-    returns = jnp.where(playing.ended, playing.returns, so_far)
-    return Episodes(returns, jnp.where(playing.ended, playing.lengths, playing.env_state.episode_length))
+    ended, running = playing.ended, playing.env_state
+    returns = _where(ended, playing.end.episode_return, running.episode_return)
+    lengths = jnp.where(ended, playing.end.episode_length, running.episode_length)
+    return Episodes(jnp.mean(returns, axis=-1), lengths, returns, playing.end.info)
 
 
-def play_host_episodes(host: Host, choose: Any, seed: int, num_episodes: int) -> Episodes:
+def play_host_episodes(host: Host, team: Team, choose: Any, seed: int, num_episodes: int) -> Episodes:
     """Play E episodes of a world outside JAX, as many at a time as the host has envs.
 
-    `choose(features, t)` gives the actions for features [B, A, D] at step t.
+    `choose(features, t)` gives the actions for features [B, A, D] at step t, one array per group of agents.
     """
     returns, lengths = [], []
     while len(returns) < num_episodes:
-        got = _play_first_episodes(host, choose, seed + len(returns))
-        returns += got.returns.tolist()
-        lengths += got.lengths.tolist()
-    return Episodes(np.asarray(returns[:num_episodes]), np.asarray(lengths[:num_episodes]))
+        got_returns, got_lengths = _play_first_episodes(host, team, choose, seed + len(returns))
+        returns += list(got_returns)
+        lengths += got_lengths.tolist()
+    each = np.asarray(returns[:num_episodes])
+    return Episodes(each.mean(axis=-1), np.asarray(lengths[:num_episodes]), each, {})
 
 
-def _play_first_episodes(host: Host, choose: Any, seed: int) -> Episodes:
-    """Episodes cut by the guard count with what they had until then."""
+def _play_first_episodes(host: Host, team: Team, choose: Any, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns [B, A] and lengths; episodes cut by the guard count with what they had until then."""
     features = host.reset(seed)
     ended = np.zeros(host.num_envs, bool)
-    returns, lengths = np.zeros(host.num_envs), np.zeros(host.num_envs, np.int64)
+    returns, lengths = np.zeros((host.num_envs, team.num_agents)), np.zeros(host.num_envs, np.int64)
     for t in range(MAX_EPISODE_STEPS):
-        step = host.step(decode_action(host.spec.action, choose(features, t), np))
+        step = host.step(join_actions(team, choose(features, t), np))
         features = step.features
         first = step.ended & ~ended
-        so_far = np.where(ended, returns, returns + step.reward.mean(axis=-1))
-        returns = np.where(first, step.episode_return.mean(axis=-1), so_far)
+        so_far = np.where(ended[:, None], returns, returns + step.reward)
+        returns = np.where(first[:, None], step.episode_return, so_far)
         lengths = np.where(first, step.episode_length, lengths + ~ended)
         ended |= first
         if ended.all():
             break
-    return Episodes(returns, lengths)
+    return returns, lengths

@@ -15,9 +15,11 @@ from courtside import preprocess
 from courtside.callable_module import make_callable
 from courtside.engines import make_engine
 from courtside.errors import CheckpointError, ConfigError
+from courtside.filming import film
 from courtside.loading import LoadedRun, Which, load
 from courtside.statistics import summarize
 from courtside.train import evaluation_seed
+from courtside.video import check_path
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,10 @@ class EvalResult:
     iqm_high: float
     """95% interval of the interquartile mean."""
     mean_length: float
+    agents: dict[str, float]
+    """Mean return of each agent."""
+    env: dict[str, float]
+    """Means of what the world itself says at the end of an episode, such as doors opened."""
     episodes: int
     deterministic: bool
     checkpoint: str
@@ -39,6 +45,8 @@ class EvalResult:
     returns: list[float]
     notes: tuple[str, ...] = ()
     """What the user should know about the checkpoint that was taken."""
+    video: str | None = None
+    """Where the film of the first episodes lies, if one was asked for."""
 
     def to_json(self) -> dict[str, Any]:
         """For scripts: what is no finite number is null, since JSON has no word for it."""
@@ -57,16 +65,24 @@ def evaluate_run(
     deterministic: bool | None = None,
     which: Which = "best",
     seed: int | None = None,
+    video: str | Path | None = None,
+    video_episodes: int = 3,
 ) -> EvalResult:
-    """Play whole episodes with a run's policy; how actions are chosen is the run's own way unless told otherwise."""
-    if episodes < 1:
-        raise ConfigError(f"episodes is {episodes}, but it must be 1 or more.")
+    """Play whole episodes with a run's policy; how actions are chosen is the run's own way unless told otherwise.
+
+    `video` (.mp4 or .gif) films the first `video_episodes` of them.
+    """
+    for name, number in (("episodes", episodes), ("video_episodes", video_episodes)):
+        if number < 1:
+            raise ConfigError(f"{name} is {number}, but it must be 1 or more.")
+    if video is not None:
+        check_path(video)
     if seed is not None:
         settings.check_seed("seed", seed)
     loaded = load(run, which)
     greedy = loaded.config.run.eval_deterministic if deterministic is None else deterministic
     seed = evaluation_seed(loaded.config.run.seed, 0) if seed is None else seed
-    played = _play(loaded, episodes, greedy, seed)
+    played = _play(loaded, episodes, greedy, seed, video, min(video_episodes, episodes))
     returns, lengths = np.asarray(played.returns, np.float64), np.asarray(played.lengths)
     summary = summarize(returns)
     return EvalResult(
@@ -76,27 +92,34 @@ def evaluate_run(
         iqm_low=summary.iqm_low,
         iqm_high=summary.iqm_high,
         mean_length=float(lengths.mean()),
+        agents=dict(zip(loaded.team.names, np.mean(played.agent_returns, axis=0).tolist(), strict=True)),
+        env={name: float(np.mean(value)) for name, value in played.info.items()},
         episodes=episodes,
         deterministic=greedy,
         checkpoint=str(loaded.checkpoint),
         step=loaded.step,
         returns=returns.tolist(),
         notes=loaded.notes,
+        video=None if video is None else str(video),
     )
 
 
-def _play(loaded: LoadedRun, episodes: int, deterministic: bool, seed: int) -> Any:
+def _play(
+    loaded: LoadedRun, episodes: int, deterministic: bool, seed: int, video: str | Path | None, num_filmed: int
+) -> Any:
     """Build the env anew, make sure that it still is the one trained on, and play."""
     config = settings.override(loaded.config, num_envs=min(loaded.config.env.num_envs, episodes), num_minibatches=1)
-    engine = make_engine(config)
+    engine = make_engine(config, loaded.run_dir)
     try:
-        here = preprocess.describe_pipeline(config, engine.spec.observation, engine.spec.action)
+        here = preprocess.describe_pipeline(config, engine.spec)
         if lines := preprocess.difference(loaded.pipeline, here):
             raise CheckpointError(
                 f"The env {config.env.env_id} is not the one that this run was trained on: {'; '.join(lines)}. "
                 "Use the version of the env that the run was trained with."
             )
-        return engine.play(loaded.weights, seed, episodes, deterministic)
+        if video is not None:
+            film(video, engine, loaded, seed, num_filmed, deterministic)
+        return engine.play(loaded.policies, seed, episodes, deterministic)
     finally:
         engine.close()
 

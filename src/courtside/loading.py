@@ -16,7 +16,10 @@ import numpy as np
 
 from courtside import backend, checkpoint, preprocess, runlog, spaces
 from courtside.algos import ppo
+from courtside.algos.team import Team, learner_of, make_team
+from courtside.algos.team import init as team_init
 from courtside.config import MAX_SEED, Config, check_seed
+from courtside.envs.base import EnvSpec
 from courtside.errors import CheckpointError, ConfigError, EnvContractError
 from courtside.nets import distributions
 from courtside.types import Policy
@@ -30,8 +33,9 @@ class LoadedRun:
 
     run_dir: Path
     config: Config
-    setup: ppo.Setup
-    weights: Policy
+    team: Team
+    policies: tuple[Policy, ...]
+    """One per group of agents."""
     pipeline: dict[str, Any]
     checkpoint: Path
     step: int
@@ -40,32 +44,53 @@ class LoadedRun:
     chance: np.random.Generator = field(default_factory=np.random.default_rng, repr=False, compare=False)
     """Where drawn actions without a seed come from; each opened run has its own, started from the system's entropy."""
 
-    def _encode(self, obs: Any) -> np.ndarray:
-        try:
-            return preprocess.encode(self.setup.observation, obs, np)
-        except (ValueError, TypeError, IndexError, KeyError) as error:
-            wanted = spaces.describe(self.setup.observation)
-            raise EnvContractError(
-                f"The observation does not fit the run ({error}); expected {wanted}, as the env {self.config.env.env_id} gives it."
-            ) from error
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """What the agents that learned are called."""
+        return self.team.names
 
-    def policy(self, obs: Any, *, deterministic: bool = True, seed: int | None = None) -> np.ndarray:
-        """The action for an observation as the env gives it; leading batch axes are allowed.
+    def policy(
+        self, obs: Any, *, agent: str | None = None, deterministic: bool = True, seed: int | None = None
+    ) -> np.ndarray:
+        """The action for an observation as the env gives it to one agent; leading batch axes are allowed.
 
-        Drawn actions differ from call to call; the same `seed` draws the same again. It has no effect on deterministic ones.
+        `agent` is needed only where agents learned apart. Drawn actions differ from call to call; the same `seed` draws
+        the same again. It has no effect on deterministic ones.
         """
-        features = self._encode(obs)
+        group = self._group_of(agent)
+        setup = self.team.groups[group]
+        features = _encode(self, setup, obs)
         if deterministic:
-            action = _greedy(self.setup)(self.weights, features)
+            action = _greedy(setup)(self.policies[group], features)
         else:
-            action = _sampled(self.setup)(self.weights, features, self._seed(seed))
-        return preprocess.decode_action(self.setup.action, np.asarray(action), np)
+            action = _sampled(setup)(self.policies[group], features, self._seed(seed))
+        return preprocess.decode_action(setup.action, np.asarray(action), np)
+
+    def _group_of(self, agent: str | None) -> int:
+        if agent is None and len(self.policies) == 1:
+            return 0
+        if agent not in self.agents:
+            found = "none was named" if agent is None else f"found {agent!r}"
+            raise ConfigError(
+                f"The agents of this run learned apart, so `agent` must be one of {', '.join(self.agents)}; {found}."
+            )
+        return learner_of(self.team, agent)[0]
 
     def _seed(self, seed: int | None) -> np.uint32:
         if seed is None:
             return self.chance.integers(MAX_SEED, endpoint=True, dtype=np.uint32)
         check_seed("seed", seed)
         return np.uint32(seed)
+
+
+def _encode(run: LoadedRun, setup: ppo.Setup, obs: Any) -> np.ndarray:
+    try:
+        return preprocess.encode(setup.observation, obs, np)
+    except (ValueError, TypeError, IndexError, KeyError) as error:
+        wanted = spaces.describe(setup.observation)
+        raise EnvContractError(
+            f"The observation does not fit the run ({error}); expected {wanted}, as the env {run.config.env.env_id} gives it."
+        ) from error
 
 
 def load(run: str | Path, which: Which = "best") -> LoadedRun:
@@ -77,12 +102,29 @@ def load(run: str | Path, which: Which = "best") -> LoadedRun:
     config = runlog.read_config(run_dir)
     path, meta, notes = _choose_checkpoint(run_dir, which)
     pipeline = meta["pipeline"]
-    observation, action = spaces.from_json(pipeline["observation"]), spaces.from_json(pipeline["action"])
-    setup = ppo.make_setup(config, observation, action, meta["num_agents"])
-    expected = preprocess.describe_pipeline(config, observation, action)
-    template = jax.eval_shape(lambda: ppo.init(setup, jax.random.key(0)).policy)
-    weights, meta = checkpoint.load(path, template, expected, part=True)
-    return LoadedRun(run_dir, config, setup, weights, pipeline, path, meta["step"], notes)
+    spec = read_spec(pipeline)
+    team = make_team(config, spec)
+    expected = preprocess.describe_pipeline(config, spec)
+    template = jax.eval_shape(lambda: checkpoint.policies(team_init(team, jax.random.key(0)).policy))
+    found, meta = checkpoint.load(path, template, expected, part=True)
+    return LoadedRun(run_dir, config, team, found["learners"], pipeline, path, meta["step"], notes)
+
+
+def read_spec(pipeline: dict[str, Any]) -> EnvSpec:
+    """What a run's world promised to the agents that learned, from the record in its checkpoints."""
+    names = tuple(pipeline["agents"])
+    unlike = tuple(
+        (spaces.from_json(each["observation"]), spaces.from_json(each["action"]))
+        for each in pipeline.get("per_agent", ())
+    )
+    return EnvSpec(
+        name=pipeline["env_id"],
+        observation=spaces.from_json(pipeline["observation"]),
+        action=spaces.from_json(pipeline["action"]),
+        num_agents=len(names),
+        agent_names=names,
+        per_agent=unlike,
+    )
 
 
 def _choose_checkpoint(run_dir: Path, which: Which) -> tuple[Path, dict[str, Any], tuple[str, ...]]:

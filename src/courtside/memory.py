@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from courtside import preprocess, spaces
+from courtside import preprocess
 from courtside.algos import ppo
+from courtside.algos.team import Team
 from courtside.errors import ConfigError
 from courtside.hosts.memory import MB, available_mb
 from courtside.types import TrainState
@@ -68,10 +69,17 @@ def _excess(parts: dict[str, float], free: float | None, kind: str) -> str | Non
     )
 
 
-def learner_mb(setup: ppo.Setup, state: TrainState) -> dict[str, float]:
+def learner_mb(team: Team, state: TrainState) -> dict[str, float]:
     """Rollout (observations twice: acted on and led to; then the batch made of them) and network (with gradients)."""
-    samples = setup.num_steps * setup.num_envs * setup.num_agents
-    size = spaces.feature_size(setup.observation)
-    per_sample = 3 * size + (preprocess.action_size(setup.action) or 1) + 8
-    network = tree_mb((state.params, state.opt_state)) + tree_mb(state.params)
-    return {"rollout": 4 * samples * per_sample / MB, "network": network}
+    rollout = sum(_rollout_bytes(group) for group in team.groups) / MB
+    network = sum(2 * tree_mb(learner.params) + tree_mb(learner.opt_state) for learner in state.learners)
+    return {"rollout": rollout, "network": network}
+
+
+def _rollout_bytes(group: ppo.Setup) -> float:
+    """Bytes become numbers only for the pass that values the whole rollout and for one minibatch after another."""
+    samples = group.num_steps * group.num_envs * group.num_agents
+    size = max(group.own_size, group.row_size) * (group.num_everyone if group.is_central else 1)
+    unpacked = 4 * group.critic_size if group.packed else 0
+    numbers = (preprocess.action_size(group.action) or 1) + 8
+    return samples * (3 * size * (1 if group.packed else 4) + unpacked + 4 * numbers)

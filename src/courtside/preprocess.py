@@ -15,7 +15,8 @@ import numpy as np
 
 from courtside import spaces
 from courtside.config import Config
-from courtside.spaces import Box, Dict, Discrete, MultiDiscrete, Space, Tuple
+from courtside.spaces import Box, Cells, Dict, Discrete, MultiDiscrete, Space, Tuple
+from courtside.words import split_words
 
 FORMAT = 1
 OBS_CLIP = 10.0
@@ -40,10 +41,92 @@ def encode(space: Space, obs: Any, xp: Any = np) -> Any:
             obs = xp.asarray(obs)
             batch = obs.shape[: obs.ndim - len(space.shape)]
             return obs.reshape(*batch, spaces.feature_size(space)).astype(xp.float32)
+        case Cells():
+            return unpack(space, pack(space, obs, xp), xp)
         case Dict(parts):
             return xp.concatenate([encode(part, obs[name], xp) for name, part in parts], axis=-1)
         case Tuple(parts):
             return xp.concatenate([encode(part, o, xp) for part, o in zip(parts, obs, strict=True)], axis=-1)
+
+
+def is_packable(space: Space) -> bool:
+    """Whether the space shows nothing but small whole numbers, which a rollout can keep as one byte each."""
+    match space:
+        case Discrete(n):
+            return n <= 256
+        case MultiDiscrete(nvec):
+            return max(nvec) <= 256
+        case Box():
+            return space.dtype_name == "uint8"
+        case Cells():
+            return True
+        case Dict(parts):
+            return all(is_packable(part) for _, part in parts)
+        case Tuple(parts):
+            return all(is_packable(part) for part in parts)
+
+
+def pack(space: Space, obs: Any, xp: Any = np) -> Any:
+    """One byte per number shown, for a space that `is_packable`; `unpack` makes of it what `encode` gives.
+
+    obs: arrays `[*batch, ...]` as nested as the space -> uint8 `[*batch, R]`
+    """
+    match space:
+        case Discrete(_, start):
+            return (xp.asarray(obs)[..., None] - start).astype(xp.uint8)
+        case MultiDiscrete() | Box() | Cells():
+            obs = xp.asarray(obs)
+            obs = obs.reshape(*obs.shape[: obs.ndim - len(space.shape)], packed_size(space))
+            start = np.asarray([c.start for c in space.choices]) if isinstance(space, MultiDiscrete) else np.zeros(1)
+            return (obs - start.astype(obs.dtype).reshape((1,) * (obs.ndim - 1) + (-1,))).astype(xp.uint8)
+        case Dict(parts):
+            return xp.concatenate([pack(part, obs[name], xp) for name, part in parts], axis=-1)
+        case Tuple(parts):
+            return xp.concatenate([pack(part, o, xp) for part, o in zip(parts, obs, strict=True)], axis=-1)
+
+
+def unpack(space: Space, row: Any, xp: Any = np) -> Any:
+    """What the network is fed, from what `pack` kept: uint8 `[*batch, R]` -> float32 `[*batch, D]`."""
+    match space:
+        case Discrete(n):
+            return _one_hot(row, 0, n, xp)
+        case MultiDiscrete(nvec):
+            return xp.concatenate([_one_hot(row[..., i : i + 1], 0, n, xp) for i, n in enumerate(nvec)], axis=-1)
+        case Box():
+            return row.astype(xp.float32)
+        case Cells(n):
+            return _one_hot(row, 1, n, xp)
+        case Dict(parts):
+            return _unpack_parts([part for _, part in parts], row, xp)
+        case Tuple(parts):
+            return _unpack_parts(list(parts), row, xp)
+
+
+def packed_size(space: Space) -> int:
+    """R, the bytes of one packed row."""
+    match space:
+        case Discrete():
+            return 1
+        case MultiDiscrete(nvec):
+            return len(nvec)
+        case Box() | Cells():
+            return int(np.prod(space.shape, dtype=np.int64))
+        case Dict(parts):
+            return sum(packed_size(part) for _, part in parts)
+        case Tuple(parts):
+            return sum(packed_size(part) for part in parts)
+
+
+def _unpack_parts(parts: list[Space], row: Any, xp: Any) -> Any:
+    ends = np.cumsum([packed_size(part) for part in parts]).tolist()
+    pieces = zip(parts, [0, *ends], ends, strict=False)
+    return xp.concatenate([unpack(part, row[..., first:last], xp) for part, first, last in pieces], axis=-1)
+
+
+def _one_hot(codes: Any, first: int, last: int, xp: Any) -> Any:
+    """[*batch, R] -> [*batch, R x (last - first)]: each code against every kind from `first` on."""
+    kinds = xp.arange(first, last, dtype=xp.uint8).reshape(*(1,) * codes.ndim, last - first)
+    return (codes[..., None] == kinds).astype(xp.float32).reshape(*codes.shape[:-1], codes.shape[-1] * (last - first))
 
 
 def decode_action(space: Space, action: Any, xp: Any = np) -> Any:
@@ -100,18 +183,24 @@ def action_size(space: Space) -> int | None:
             return spaces.feature_size(space)
 
 
-def describe_pipeline(config: Config, observation: Space, action: Space) -> dict[str, Any]:
-    """The whole pipeline as JSON data: same record, same numbers into the network."""
-    return {
+def describe_pipeline(config: Config, spec: Any) -> dict[str, Any]:
+    """The whole pipeline of a world's EnvSpec as JSON data: same record, same numbers into the network."""
+    record = {
         "format": FORMAT,
         "env_id": config.env.env_id,
-        "observation": spaces.to_json(observation),
+        "agents": list(spec.names),
+        "observation": spaces.to_json(spec.observation),
         "encode": "one-hot discrete parts, flatten, join in order of name",
         "normalize_obs": {"clip": OBS_CLIP} if config.ppo.norm_obs else None,
         "normalize_reward": {"clip": REWARD_CLIP} if config.ppo.norm_reward else None,
-        "action": spaces.to_json(action),
-        "decode_action": _describe_decoding(action),
+        "action": spaces.to_json(spec.action),
+        "decode_action": _describe_decoding(spec.action),
+        **({"env_options": split_words(config.env.env_options)} if config.env.env_options else {}),
     }
+    if not spec.per_agent:
+        return record
+    unlike = [{"observation": spaces.to_json(sees), "action": spaces.to_json(does)} for sees, does in spec.per_agent]
+    return record | {"per_agent": unlike}
 
 
 def _describe_decoding(action: Space) -> str:

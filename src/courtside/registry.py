@@ -7,11 +7,22 @@ import importlib
 import importlib.util
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from courtside.config import unknown_name
+from courtside.envs.multigrid import catalogue
 from courtside.errors import ConfigError, EnvContractError
+from courtside.options import Option, read_options, signature_options
+
+MULTIGRID = "multigrid"
+GROUPS = {
+    "classic": "classic control",
+    MULTIGRID: "grid worlds of several agents",
+    "probes": "tests with a known answer",
+}
+"""Group of worlds -> what it is."""
 
 
 @dataclass(frozen=True)
@@ -20,68 +31,114 @@ class EnvEntry:
 
     name: str
     target: str
-    """`module:callable` that builds it."""
+    """`module:callable` that builds it; the grid worlds share one, which is given the name."""
     about: str
     aliases: tuple[str, ...] = ()
     """Other names it answers to, such as Gymnasium's id of the same world."""
+    group: str = "classic"
 
 
 @dataclass(frozen=True)
 class EnvSource:
-    """Where an env id leads: `jax` (a world of ours), `gym` (a Gymnasium id) or `module` (the user's class)."""
+    """Where an env id leads: `jax` (a world of ours), `gym` (a Gymnasium id), `pz` (PettingZoo) or `module` (the user's)."""
 
     kind: str
     name: str
     note: str = ""
 
 
-ENVS: tuple[EnvEntry, ...] = (
+CLASSIC = (
     EnvEntry("cartpole", "courtside.envs.classic:CartPole", "balance a pole on a cart", ("CartPole-v1",)),
     EnvEntry("acrobot", "courtside.envs.classic:Acrobot", "swing a two-link arm up", ("Acrobot-v1",)),
     EnvEntry("mountain-car", "courtside.envs.classic:MountainCar", "rock a car out of a valley", ("MountainCar-v0",)),
     EnvEntry(
         "pendulum", "courtside.envs.classic:Pendulum", "swing a pendulum up with torque (continuous)", ("Pendulum-v1",)
     ),
-    EnvEntry("probe-constant", "courtside.envs.probe:Constant", "probe: the value is 1"),
-    EnvEntry("probe-observed-value", "courtside.envs.probe:ObservedValue", "probe: the value is what is seen"),
-    EnvEntry("probe-discount", "courtside.envs.probe:Discount", "probe: the reward comes one step later"),
-    EnvEntry("probe-action", "courtside.envs.probe:ActionChoice", "probe: one action is the right one"),
-    EnvEntry("probe-observed-action", "courtside.envs.probe:ObservedAction", "probe: the right action is what is seen"),
-    EnvEntry("probe-continuous", "courtside.envs.probe:Continuous", "probe: the right number is what is seen"),
-    EnvEntry("probe-two-agents", "courtside.envs.probe:TwoAgents", "probe: two agents, each with its own right action"),
-    EnvEntry("probe-time-limit", "courtside.envs.probe:TimeLimit", "probe: tells a time limit from an end"),
-    EnvEntry("probe-multi-discrete", "courtside.envs.probe:MultiChoice", "probe: several right choices at once"),
 )
+GRIDS = tuple(
+    EnvEntry(grid.name, "courtside.envs.multigrid.catalogue:make", grid.about, grid.aliases, MULTIGRID)
+    for grid in catalogue.entries()
+)
+PROBES = tuple(
+    EnvEntry(name, f"courtside.envs.probe:{kind}", f"probe: {about}", (), "probes")
+    for name, kind, about in (
+        ("probe-constant", "Constant", "the value is 1"),
+        ("probe-observed-value", "ObservedValue", "the value is what is seen"),
+        ("probe-discount", "Discount", "the reward comes one step later"),
+        ("probe-action", "ActionChoice", "one action is the right one"),
+        ("probe-observed-action", "ObservedAction", "the right action is what is seen"),
+        ("probe-continuous", "Continuous", "the right number is what is seen"),
+        ("probe-two-agents", "TwoAgents", "two agents, each with its own right action"),
+        ("probe-time-limit", "TimeLimit", "tells a time limit from an end"),
+        ("probe-multi-discrete", "MultiChoice", "several right choices at once"),
+    )
+)
+ENVS: tuple[EnvEntry, ...] = (*CLASSIC, *GRIDS, *PROBES)
 
 
 def find_env(env_id: str) -> EnvSource:
     """Say where an env id leads, or which names come near it."""
     prefix, colon, rest = env_id.partition(":")
-    if colon and prefix == "gym":
-        return EnvSource("gym", rest)
     if colon:
-        return EnvSource("module", env_id)
+        return EnvSource(prefix, rest) if prefix in ("gym", "pz") else EnvSource("module", env_id)
+    name = env_id.removeprefix("courtside/").removesuffix("-v0") if env_id.startswith("courtside/") else env_id
     for entry in ENVS:
-        if env_id.lower() == entry.name or env_id in entry.aliases:
-            note = (
-                f"{env_id} runs as our JAX world {entry.name!r}; --env-id gym:{env_id} takes Gymnasium's own."
-                if env_id in entry.aliases
-                else ""
-            )
-            return EnvSource("jax", entry.name, note)
+        if name.lower() == entry.name:
+            return EnvSource("jax", entry.name)
+        if name in entry.aliases:
+            return EnvSource("jax", entry.name, _alias_note(entry, name))
     if _in_gymnasium(env_id):
         return EnvSource(
             "gym", env_id, f"{env_id} is not a world of ours, so Gymnasium's own is used (--env-id gym:{env_id})."
         )
-    raise ConfigError(
-        unknown_name("env", env_id, [e.name for e in ENVS], "courtside envs") + " Any Gymnasium env is gym:NAME."
-    )
+    raise ConfigError(unknown_name("env", env_id, _nearby(name), "courtside envs") + " Any Gymnasium env is gym:NAME.")
 
 
-def make_jax_env(name: str) -> Any:
-    """Build a world of ours by its name."""
-    entry = next(e for e in ENVS if e.name == name)
-    return load_object(entry.target)()
+def _alias_note(entry: EnvEntry, alias: str) -> str:
+    runs = f"{alias} runs as our JAX world {entry.name!r}"
+    return f"{runs}." if entry.group == MULTIGRID else f"{runs}; --env-id gym:{alias} takes Gymnasium's own."
+
+
+def _nearby(name: str) -> list[str]:
+    """The names to look for near ones in: the original ids where the name looks like one of them."""
+    if name.lower().startswith("multigrid"):
+        return [alias for entry in GRIDS for alias in entry.aliases]
+    return [entry.name for entry in ENVS]
+
+
+def find_entry(name: str) -> EnvEntry:
+    """A world of ours by its own name."""
+    return next(entry for entry in ENVS if entry.name == name)
+
+
+def world_options(name: str) -> tuple[Option, ...]:
+    """What a world of ours can be told."""
+    entry = find_entry(name)
+    if entry.group == MULTIGRID:
+        return load_object("courtside.envs.multigrid.option_list:list_options")(name)
+    return signature_options(load_object(entry.target))
+
+
+def make_jax_env(name: str, options: Mapping[str, Any] | None = None) -> Any:
+    """Build a world of ours by its name; options are text, as typed, or Python values."""
+    entry, told = find_entry(name), {key.replace("-", "_"): value for key, value in (options or {}).items()}
+    make = load_object(entry.target)
+    if entry.group == MULTIGRID:  # these read their options themselves, since some have several names
+        return make(name, **told)
+    return make(**read_options(name, world_options(name), told))
+
+
+def build_world(source: EnvSource, options: Mapping[str, Any] | None = None) -> Any:
+    """The JAX world that an env id leads to, told `options`; None where the env is stepped outside JAX by a host."""
+    if source.kind == "jax":
+        return make_jax_env(source.name, options)
+    world = build_own(source.name, options) if source.kind == "module" else None
+    if world is None and options:
+        raise ConfigError(
+            f"{source.name} is stepped outside JAX and takes no options, but {next(iter(options))!r} was given; "
+            "leave it out, or name a function without arguments that builds the env with it (module:function)."
+        )
+    return world
 
 
 def world_name(env_id: str) -> str:
@@ -90,16 +147,16 @@ def world_name(env_id: str) -> str:
     return next((entry.name for entry in ENVS if source.name in entry.aliases), source.name)
 
 
-def build_own(target: str) -> Any:
+def build_own(target: str, options: Mapping[str, Any] | None = None) -> Any:
     """The user's JAX world from `module:NAME`; None where NAME is a Gymnasium env, which its host builds itself.
 
-    NAME is a class or a function, called without arguments, or a world that is ready. Whether a JAX world keeps the
+    NAME is a class or a function, called with the options alone, or a world that is ready. Whether a JAX world keeps the
     contract is not looked at.
     """
     made = load_object(target)
     if isinstance(made, type) and _is_gymnasium(made):
         return None
-    env = _call(target, made)
+    env = _call(target, made, options or {})
     if _is_gymnasium(type(env)):
         if env is made:
             raise ConfigError(
@@ -116,15 +173,17 @@ def build_own(target: str) -> Any:
     return env
 
 
-def _call(target: str, made: Any) -> Any:
+def _call(target: str, made: Any, options: Mapping[str, Any]) -> Any:
     """What a class or function builds; anything else is taken as it is."""
     from courtside.envs.base import EnvSpec
 
     is_ready = not isinstance(made, type) and isinstance(getattr(made, "spec", None), EnvSpec)
+    known = () if is_ready or not callable(made) else signature_options(made)
+    values = read_options(target, known, options)
     if is_ready or not callable(made):
         return made
     try:
-        return made()
+        return made(**values)
     except Exception as error:
         raise EnvContractError(
             f"{target} could not be built: {_one_line(error)}. It must be buildable without arguments; "

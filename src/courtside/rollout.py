@@ -7,9 +7,9 @@ before the first step, because many small ones cost more than the steps themselv
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -17,109 +17,144 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, PRNGKeyArray
 
-from courtside.algos import ppo
-from courtside.envs.base import Env
+from courtside.algos.team import Team, join_actions, noise_from_bits, noise_sizes
+from courtside.algos.team import act as team_acts
+from courtside.envs.base import Env, EnvSpec
 from courtside.envs.wrappers import start_episode, step_episode
 from courtside.hosts.base import Host
 from courtside.keys import KEY_KIND, make_key
 from courtside.nets import distributions
-from courtside.preprocess import decode_action, encode
-from courtside.types import EpisodeEnd, Metrics, Rollout, TimeStep, TrainState
+from courtside.preprocess import decode_action, encode, pack
+from courtside.types import EpisodeEnd, Metrics, Rollout, TrainState
 
 METRICS = ("charts/episodes", "charts/episodic_return", "charts/episodic_length")
 """What `summarize_episodes` logs of every world."""
 
-
-def metric_names(env: Env) -> tuple[str, ...]:
-    """METRICS, and one name for each thing that this world itself wants logged."""
-    timestep = jax.eval_shape(functools.partial(_any_step, env), 0)
-    return (*METRICS, *(f"env/{name}" for name in sorted(timestep.info)))
+MAX_AHEAD_BYTES = 256
+"""Size of a world's state up to which the first states of new episodes are drawn in bulk, ahead of the rollout."""
 
 
-def _any_step(env: Env, seed: Array) -> TimeStep:
-    """Some first step, to see what it is made of."""
-    key, space = make_key(seed), env.spec.action
-    head = jnp.zeros((env.spec.num_agents, distributions.head_size(space)))
-    action = decode_action(space, distributions.mode(space, head), jnp)
-    return env.step(env.reset(key)[0], action, key)[1]
+def metric_names(env: Env, team: Team) -> tuple[str, ...]:
+    """METRICS, the return of each of several agents, and one name for each thing that this world wants logged."""
+    timestep = jax.eval_shape(lambda: env.step(env.reset(make_key(0))[0], some_action(env.spec), make_key(0))[1])
+    own = (f"env/{name}" for name in sorted(timestep.info))
+    return (*METRICS, *(_return_name(name) for name in team.names if team.num_agents > 1), *own)
 
 
-def start_envs(env: Env, setup: ppo.Setup, state: TrainState, key: PRNGKeyArray) -> TrainState:
-    """Give a fresh learner its B envs, each at the start of an episode."""
-    env_state, obs = jax.vmap(lambda k: start_episode(env, k))(jax.random.split(key, setup.num_envs))
+def _return_name(agent: str) -> str:
+    return f"agents/{agent}/episodic_return"
+
+
+def some_action(spec: EnvSpec) -> Array:
+    """An action of everybody that a JAX world takes, to see what its steps are made of. [A, ...]"""
+    head = jnp.zeros((spec.num_agents, distributions.head_size(spec.action)))
+    return decode_action(spec.action, distributions.mode(spec.action, head), jnp)
+
+
+def rows_of(team: Team, obs: Any) -> Array:
+    """What a rollout keeps of the observations of a JAX world, whose agents all have one kind: bytes or features."""
+    setup = team.groups[0]
+    return pack(setup.observation, obs, jnp) if setup.packed else encode(setup.observation, obs, jnp)
+
+
+def start_envs(env: Env, team: Team, state: TrainState, key: PRNGKeyArray) -> TrainState:
+    """Give fresh learners their B envs, each at the start of an episode."""
+    env_state, obs = jax.vmap(lambda k: start_episode(env, k))(jax.random.split(key, team.num_envs))
     return eqx.tree_at(lambda s: (s.env_state, s.obs), state, (env_state, obs), is_leaf=lambda x: x is None)
 
 
-def collect(env: Env, setup: ppo.Setup, state: TrainState) -> tuple[TrainState, Rollout, Metrics]:
+def collect(env: Env, team: Team, state: TrainState) -> tuple[TrainState, Rollout, Metrics]:
     """The Rollout Phase of a JAX world."""
     key, rollout_key = jax.random.split(state.key)
-    noise, step_keys, reset_keys = draw_randomness(setup, rollout_key)
-    fresh = jax.vmap(jax.vmap(lambda k: start_episode(env, k)))(reset_keys)
+    noise, step_keys, reset_keys = draw_randomness(team, rollout_key)
+    start = jax.vmap(lambda k: start_episode(env, k))
+    ahead = _state_bytes(state) <= MAX_AHEAD_BYTES
+    fresh = jax.vmap(start)(reset_keys) if ahead else reset_keys
+    policies = state.policy
 
     def step(carry: tuple[Any, Any, Any], inputs: tuple[Any, Any, Any]) -> tuple[Any, Any]:
-        env_state, obs, policy_state = carry
+        env_state, obs, memories = carry
         noise_now, keys_now, fresh_now = inputs
-        features = encode(setup.observation, obs, jnp)
-        action, policy_state = ppo.act(setup, state.policy, features, policy_state, noise_now)
+        features = rows_of(team, obs)
+        actions, memories = team_acts(team, policies, features, memories, noise_now)
+        before = env_state.done
         env_state, timestep, end = jax.vmap(lambda *args: step_episode(env, *args))(
-            env_state, decode_action(setup.action, action, jnp), keys_now, fresh_now
+            env_state, join_actions(team, actions, jnp), keys_now, fresh_now if ahead else start(fresh_now)
         )
-        final = encode(setup.observation, timestep.final_obs, jnp)
-        seen = (features, action, timestep.reward, timestep.terminated, timestep.truncated, final)
-        return (env_state, timestep.obs, policy_state), (seen, end)
+        flags = (timestep.reward, timestep.terminated, timestep.truncated)
+        seen = (features, actions, *flags, rows_of(team, timestep.final_obs))
+        return (env_state, timestep.obs, memories), (seen, ~before, end)
 
-    carry = (state.env_state, state.obs, state.policy_state)
-    (env_state, obs, policy_state), (seen, ends) = jax.lax.scan(step, carry, (noise, step_keys, fresh))
-    rollout = Rollout(*seen, last_features=encode(setup.observation, obs, jnp), policy_state=state.policy_state)
-    state = eqx.tree_at(
-        lambda s: (s.key, s.env_state, s.obs, s.policy_state), state, (key, env_state, obs, policy_state)
-    )
-    return state, rollout, summarize_episodes(ends)
+    carry = (state.env_state, state.obs, tuple(learner.policy_state for learner in state.learners))
+    (env_state, obs, memories), (seen, active, ends) = jax.lax.scan(step, carry, (noise, step_keys, fresh))
+    rollout = Rollout(*seen, last_features=rows_of(team, obs), active=active if team.num_agents > 1 else None)
+    learners = tuple(replace(learner, policy_state=m) for learner, m in zip(state.learners, memories, strict=True))
+    state = replace(state, learners=learners, key=key, env_state=env_state, obs=obs)
+    return state, rollout, summarize_episodes(ends, team.names)
+
+
+def _state_bytes(state: TrainState) -> float:
+    """Size of one env's state and observation."""
+    leaves = jax.tree.leaves((state.env_state, state.obs))
+    keys = (jax.random.key_data(x) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else x for x in leaves)
+    return sum(x.size * x.dtype.itemsize for x in keys) / leaves[0].shape[0]
 
 
 def draw_randomness(
-    setup: ppo.Setup, key: PRNGKeyArray
-) -> tuple[Float[Array, "T B A K"], Key[Array, "T B"], Key[Array, "T B"]]:
+    team: Team, key: PRNGKeyArray
+) -> tuple[tuple[Float[Array, "T B _ _"], ...], Key[Array, "T B"], Key[Array, "T B"]]:
     """All that a rollout draws, from one call: noise of the actions, keys of the steps and of the resets.
 
     A key is two random words, so words that come out of a generator are as good as keys that were split.
     """
-    steps, envs, agents = setup.num_steps, setup.num_envs, setup.num_agents
-    num_noise = agents * distributions.noise_size(setup.action)
-    bits = jax.random.bits(key, (steps, envs, num_noise + 4), jnp.uint32)
-    noise = distributions.noise_from_bits(setup.action, bits[..., 4:].reshape(steps, envs, agents, -1))
+    bits = jax.random.bits(key, (team.num_steps, team.num_envs, sum(noise_sizes(team)) + 4), jnp.uint32)
     step_keys, reset_keys = (jax.random.wrap_key_data(bits[..., i : i + 2], impl=KEY_KIND) for i in (0, 2))
-    return noise, step_keys, reset_keys
+    return noise_from_bits(team, bits[..., 4:]), step_keys, reset_keys
+
+
+class HostCollected(NamedTuple):
+    """What `collect_host` brings back."""
+
+    features: np.ndarray
+    """What to go on from. [B, A, D]"""
+    rollout: Rollout
+    ends: EpisodeEnd
 
 
 def collect_host(
-    host: Host, choose: Callable[[np.ndarray, int], np.ndarray], features: np.ndarray, num_steps: int
-) -> tuple[np.ndarray, Rollout, EpisodeEnd]:
-    """The Rollout Phase of a world outside JAX; `choose(features, t)` draws the actions of step t.
-
-    Returns the features to go on from, the rollout and the episodes' ends.
-    """
+    host: Host,
+    team: Team,
+    choose: Callable[[np.ndarray, int], Sequence[np.ndarray]],
+    features: np.ndarray,
+    num_steps: int,
+) -> HostCollected:
+    """The Rollout Phase of a world outside JAX; `choose(features, t)` draws the actions of step t, one array per group."""
     columns: list[np.ndarray] = []
+    num_groups = len(team.groups)
     for t in range(num_steps):
-        action = choose(features, t)
-        step = host.step(decode_action(host.spec.action, action, np))
-        row = (features, action, *step[1:])
+        actions, here = choose(features, t), ~host.absent
+        step = host.step(join_actions(team, actions, np))
+        row = (features, *actions, *step[1:], here)
         if not columns:
             columns = [np.empty((num_steps, *part.shape), part.dtype) for part in row]
         for column, part in zip(columns, row, strict=True):
             column[t] = part
         features = step.features.copy()
-    stacked = jax.device_put([*columns, features])
-    return features, Rollout(*stacked[:6], last_features=stacked[-1]), EpisodeEnd(*stacked[6:-1])
+    rows, *stacked, active, last = jax.device_put([*columns, features])
+    actions, rest = tuple(stacked[:num_groups]), stacked[num_groups:]
+    seen = (rows, actions, *rest[:4])
+    rollout = Rollout(*seen, last_features=last, active=active if team.num_agents > 1 else None)
+    return HostCollected(features, rollout, EpisodeEnd(*rest[4:]))
 
 
-def summarize_episodes(ends: EpisodeEnd) -> Metrics:
-    """Means over the episodes that ended in this rollout; NaN where none did."""
+def summarize_episodes(ends: EpisodeEnd, names: Sequence[str]) -> Metrics:
+    """Means over the episodes that ended in this rollout, also agent by agent; NaN where none did."""
     weight = ends.ended.astype(jnp.float32)
     count = jnp.sum(weight)
     told = {
         "charts/episodic_return": ends.episode_return,
         "charts/episodic_length": ends.episode_length,
+        **{_return_name(n): ends.episode_return[..., i] for i, n in enumerate(names) if len(names) > 1},
         **{f"env/{name}": value for name, value in ends.info.items()},
     }
     means = {name: jnp.sum(_per_env(value, weight) * weight) / count for name, value in told.items()}

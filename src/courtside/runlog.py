@@ -25,6 +25,7 @@ from courtside import config as configs
 from courtside.config import Config
 from courtside.errors import CheckpointError, ConfigError, CourtsideError
 from courtside.events import Compiled, Evaluated, Event, Finished, Progress, Started
+from courtside.metric_names import is_per_episode
 from courtside.storage import AppendFile
 
 FORMAT = 1
@@ -149,10 +150,10 @@ def _lock(folder: Path) -> Any:
 
 
 def blank_episodes(row: Row) -> Row:
-    """Null for the return and length of an update in which no episode ended: the program has to put some number there."""
+    """Null for everything told of episodes in an update in which no episode ended: the program has to put some number there."""
     if row.get("charts/episodes", 1):
         return row
-    return {name: None if name.startswith("charts/episodic_") else value for name, value in row.items()}
+    return {name: None if is_per_episode(name) else value for name, value in row.items()}
 
 
 def encode_row(row: Row) -> str:

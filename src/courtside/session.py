@@ -19,6 +19,7 @@ from courtside.engines import Engine, make_engine
 from courtside.errors import CheckpointError
 from courtside.events import Compiling, Evaluated, Event, Finished, Notice, Progress, Settled
 from courtside.health.verdict import Verdict, VerdictTracker, to_json
+from courtside.recruit import keep
 from courtside.runlog import RunLog
 from courtside.train import run as run_training
 from courtside.types import TrainState
@@ -53,7 +54,14 @@ def train(config: Config, *, view: View | None = None) -> Result:
     config.validate()
     backend.start(config)
     engine = make_engine(config)
-    return _closing(engine, lambda: _drive(config, engine, None, RunLog.create(config), view))
+    return _closing(engine, lambda: _drive(config, engine, None, _create_log(config, engine), view))
+
+
+def _create_log(config: Config, engine: Engine) -> RunLog:
+    """A new run folder, with copies of the opponents' networks in it."""
+    log = RunLog.create(config)
+    keep(engine.opponents, log.folder)
+    return log
 
 
 def resume(run: str | Path, *, view: View | None = None, total_timesteps: int | None = None) -> Result:
@@ -66,7 +74,7 @@ def resume(run: str | Path, *, view: View | None = None, total_timesteps: int | 
         config = override(config, total_timesteps=total_timesteps)
     config.validate()
     backend.start(config)
-    engine = make_engine(config)
+    engine = make_engine(config, run_dir)
     return _closing(engine, lambda: _continue(config, engine, run_dir, view, notes))
 
 
@@ -130,7 +138,7 @@ def _drive(config: Config, engine: Engine, state: TrainState | None, log: RunLog
     """Hand every event to its consumers until the run ends or a signal asks it to stop."""
     tracker = VerdictTracker(config.thresholds)
     tracker.add(runlog.read_history(log.folder))
-    saver = _Saver(log.folder, config, _pipeline(config, engine), engine.spec.num_agents)
+    saver = _Saver(log.folder, config, _pipeline(config, engine))
     events = run_training(config, engine=engine, state=state)
     update = 0 if state is None else int(state.update)
     step = update * config.batch_size
@@ -173,15 +181,15 @@ def _tell(view: View | None, event: Event) -> None:
 
 
 def _pipeline(config: Config, engine: Engine) -> dict[str, Any]:
-    return preprocess.describe_pipeline(config, engine.spec.observation, engine.spec.action)
+    return preprocess.describe_pipeline(config, engine.spec)
 
 
 class _Saver:
     """Writes checkpoints by the clock, and the best policy whenever there is a new one."""
 
-    def __init__(self, run_dir: Path, config: Config, pipeline: dict[str, Any], num_agents: int) -> None:
+    def __init__(self, run_dir: Path, config: Config, pipeline: dict[str, Any]) -> None:
         self.run_dir, self.run = run_dir, config.run
-        self.meta = {"pipeline": pipeline, "num_agents": num_agents, "arithmetic": backend.describe_arithmetic()}
+        self.meta = {"pipeline": pipeline, "arithmetic": backend.describe_arithmetic()}
         self.last_save = time.monotonic()
         found = checkpoint.find_checkpoints(run_dir / checkpoint.FOLDER)
         self.newest: Path | None = found[0] if found else None
@@ -199,7 +207,7 @@ class _Saver:
         """Only what acting needs: a run is never resumed from its best."""
         if not event.is_best:
             return
-        self._save(checkpoint.best_path(self.run_dir), event.state.policy, event)
+        self._save(checkpoint.best_path(self.run_dir), checkpoint.policies(event.state.policy), event)
 
     def _save(self, path: Path, state: Any, event: Settled | Evaluated) -> None:
         checkpoint.save(path, state, self.meta | {"step": event.step, "update": event.update})

@@ -16,6 +16,7 @@ from courtside import storage
 from courtside.config import Config, to_json
 from courtside.errors import ConfigError
 from courtside.events import Evaluated, Event, Finished, Progress
+from courtside.metric_names import is_per_episode
 
 POINTS_PER_CHUNK = 10
 Scalars = dict[str, float]
@@ -44,7 +45,7 @@ def _group_mean(rows: list[dict[str, Any]]) -> Scalars:
 
 
 def _metric_mean(rows: list[dict[str, Any]], name: str) -> float | None:
-    by_episode = name.startswith("charts/episodic_")
+    by_episode = is_per_episode(name)
     total = weight = 0.0
     for row in rows:
         value = row.get(name)

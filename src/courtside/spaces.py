@@ -80,6 +80,18 @@ class Box:
 
 
 @dataclass(frozen=True)
+class Cells:
+    """A grid of cells, each one of `n` kinds (0 .. n-1, at most 256); kind 0 is "nothing there" and has no input of its own."""
+
+    n: int
+    shape: tuple[int, ...]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(np.uint8)
+
+
+@dataclass(frozen=True)
 class Dict:
     """Named parts, in the order of their sorted names."""
 
@@ -97,7 +109,7 @@ class Tuple:
     parts: tuple[Space, ...]
 
 
-Space = Discrete | MultiDiscrete | Box | Dict | Tuple
+Space = Discrete | MultiDiscrete | Box | Cells | Dict | Tuple
 
 
 def _bound_shape(bound: float | tuple[float, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -113,6 +125,8 @@ def feature_size(space: Space) -> int:
             return sum(nvec)
         case Box():
             return int(np.prod(space.shape, dtype=np.int64))
+        case Cells(n, shape):
+            return (n - 1) * int(np.prod(shape, dtype=np.int64))
         case Dict(parts):
             return sum(feature_size(part) for _, part in parts)
         case Tuple(parts):
@@ -134,6 +148,9 @@ def contains(space: Space, value: Any) -> bool:
                 value.shape == space.shape and np.all(value >= space.low_array) and np.all(value <= space.high_array)
             )
             return bool(inside)
+        case Cells(n, shape):
+            value = np.asarray(value)
+            return value.shape == shape and bool(np.all((value >= 0) & (value < n) & (value % 1 == 0)))
         case Dict(parts):
             return set(value) == {name for name, _ in parts} and all(contains(p, value[n]) for n, p in parts)
         case Tuple(parts):
@@ -150,6 +167,8 @@ def to_json(space: Space) -> dict[str, Any]:
         case Box():
             low, high = _bound_json(space.low), _bound_json(space.high)
             return {"kind": "box", "low": low, "high": high, "shape": list(space.shape), "dtype": space.dtype_name}
+        case Cells(n, shape):
+            return {"kind": "cells", "n": n, "shape": list(shape)}
         case Dict(parts):
             return {"kind": "dict", "parts": {name: to_json(part) for name, part in parts}}
         case Tuple(parts):
@@ -167,6 +186,8 @@ def from_json(record: Mapping[str, Any]) -> Space:
         case "box":
             low, high = _bound_from_json(record["low"]), _bound_from_json(record["high"])
             return Box(low, high, tuple(record["shape"]), record["dtype"])
+        case "cells":
+            return Cells(record["n"], tuple(record["shape"]))
         case "dict":
             return Dict.of({name: from_json(part) for name, part in record["parts"].items()})
         case "tuple":
@@ -208,6 +229,8 @@ def describe(space: Space) -> str:
         case Box():
             shape = " x ".join(map(str, space.shape)) or "1"
             return f"{shape} {'number' if shape == '1' else 'numbers'} ({space.dtype_name})"
+        case Cells(n, shape):
+            return f"{' x '.join(map(str, shape))} cells of {n} kinds"
         case Dict(parts):
             return "{" + ", ".join(f"{name}: {describe(part)}" for name, part in parts) + "}"
         case Tuple(parts):

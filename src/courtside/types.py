@@ -6,6 +6,8 @@ Order is P, T, B, A, rest. A single-agent world has A = 1. `*batch` stands for t
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
@@ -36,6 +38,8 @@ class EpisodeState(eqx.Module):
     inner: PyTree
     episode_return: Float[Array, "*batch A"]
     episode_length: Int[Array, "*batch"]
+    done: Bool[Array, "*batch A"]
+    """Who has left the episode already while others go on; what they do no longer counts."""
 
 
 class EpisodeEnd(eqx.Module):
@@ -51,20 +55,23 @@ class EpisodeEnd(eqx.Module):
 class Rollout(eqx.Module):
     """T steps of B envs, exactly as the policy saw them: the only thing the Learning Phase is given."""
 
-    features: Float[Array, "T B A D"]
-    """Observations as `preprocess.encode` lays them out, before running normalisation."""
-    action: Array
-    """As drawn from the policy, before any clipping to the env's range. [T, B, A] or [T, B, A, U]"""
+    features: Array
+    """Observations as `preprocess.encode` lays them out, before running normalisation; or, where a world shows small whole
+    numbers only, as `preprocess.pack` keeps them: one byte each until the network. [T, B, A, D]"""
+    action: Any
+    """As drawn from the policy, before any clipping to the env's range: [T, B, A] or [T, B, A, U]; one such array for each
+    group of agents where the rollout is a whole team's."""
     reward: Float[Array, "T B A"]
     """As the env paid it."""
     terminated: Bool[Array, "T B A"]
     truncated: Bool[Array, "T B A"]
-    final_features: Float[Array, "T B A D"]
-    """What each step led to, never replaced by a reset."""
-    last_features: Float[Array, "B A D"]
-    """What the policy would act on next: the bootstrap of the last step."""
-    policy_state: PyTree = ()
-    """What a recurrent policy remembered before the first step. [B, A, ...]"""
+    final_features: Array
+    """What each step led to, never replaced by a reset. [T, B, A, D]"""
+    last_features: Array
+    """What the policy would act on next: the bootstrap of the last step. [B, A, D]"""
+    active: Bool[Array, "T B A"] | None = None
+    """False where an agent had left the episode before the step, or not yet joined it: nothing to learn from. None with a
+    single agent."""
 
 
 class RunningStats(eqx.Module):
@@ -82,30 +89,50 @@ class Policy(eqx.Module):
     obs_stats: RunningStats
 
 
-class TrainState(eqx.Module):
-    """All that a run is: what a checkpoint holds and what continues bit for bit."""
+class Learner(eqx.Module):
+    """One set of parameters and all that learning keeps beside them; a group of agents plays and learns with it."""
 
     params: PyTree
     opt_state: PyTree
     key: PRNGKeyArray
+    """Where the shuffles of its minibatches come from."""
     update: Int[Array, ""]
     """Policy updates done so far; also the position on every schedule."""
-    env_state: PyTree
-    """EpisodeState with leading axis B; None for worlds that live outside JAX."""
-    obs: PyTree
-    """What each env shows now. [B, A, ...]; None for worlds that live outside JAX."""
     policy_state: PyTree
     """What a recurrent policy remembers. [B, A, ...]; empty for feed-forward networks."""
     obs_stats: RunningStats
     discounted_return: Float[Array, "B A"]
     """Running discounted sum of rewards, whose spread scales the rewards."""
     return_stats: RunningStats
-    best_score: Float[Array, ""]
-    """Best mean return of an evaluation so far; -inf before the first."""
 
     @property
     def policy(self) -> Policy:
         return Policy(self.params, self.obs_stats)
+
+
+class TrainState(eqx.Module):
+    """All that a run is: what a checkpoint holds and what continues bit for bit."""
+
+    learners: tuple[Learner, ...]
+    """One per group of agents; a single-agent run has one."""
+    key: PRNGKeyArray
+    """Where the randomness of the rollouts comes from."""
+    env_state: PyTree
+    """EpisodeState with leading axis B; None for worlds that live outside JAX."""
+    obs: PyTree
+    """What each env shows now. [B, A, ...]; None for worlds that live outside JAX."""
+    best_score: Float[Array, ""]
+    """Best mean return of an evaluation so far; -inf before the first."""
+
+    @property
+    def update(self) -> Int[Array, "*P"]:
+        """Policy updates done so far: all groups learn in step."""
+        return self.learners[0].update
+
+    @property
+    def policy(self) -> tuple[Policy, ...]:
+        """What acting needs, one per group."""
+        return tuple(learner.policy for learner in self.learners)
 
 
 Metrics = dict[str, Float[Array, ""]]

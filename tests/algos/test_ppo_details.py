@@ -15,7 +15,7 @@ import numpy_ppo
 import pytest
 
 from courtside import rollout
-from courtside.algos import ppo
+from courtside.algos import ppo, team
 from courtside.config import Config, NetConfig, PPOConfig, override
 from courtside.envs.base import EnvSpec, make_timestep
 from courtside.nets import distributions
@@ -185,13 +185,15 @@ class Tracker:
 @functools.cache
 def tracked(num_rollouts=3):
     """Consecutive rollouts of the tracker."""
-    setup, _, state = make(REAL)
+    _, _, learner = make(REAL)
     env = Tracker()
-    state = rollout.start_envs(env, setup, state, jax.random.key(0))
-    collect, found = jax.jit(functools.partial(rollout.collect, env, setup)), []
+    alone = team.make_team(BASE, env.spec)
+    state = dataclasses.replace(team.init(alone, jax.random.key(1)), learners=(learner,))
+    state = rollout.start_envs(env, alone, state, jax.random.key(0))
+    collect, found = jax.jit(functools.partial(rollout.collect, env, alone)), []
     for _ in range(num_rollouts):
         state, collected, metrics = collect(state)
-        found.append((collected, metrics))
+        found.append((dataclasses.replace(collected, action=collected.action[0]), metrics))
     return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from courtside import rollout
-from courtside.algos import ppo
+from courtside.algos import ppo, team
 from courtside.config import Config, override
 from courtside.engines.jax_engine import init_run
 from courtside.registry import make_jax_env
@@ -25,25 +25,24 @@ ROUNDS = 3
 @pytest.fixture(scope="module")
 def parts():
     env = make_jax_env("cartpole")
-    setup = ppo.make_setup(CONFIG, env.spec.observation, env.spec.action, 1)
-    return env, setup, ppo.make_hyper(CONFIG)
+    return env, team.make_team(CONFIG, env.spec), ppo.make_hyper(CONFIG)
 
 
-def three_rounds(env, setup, hyper, seed):
+def three_rounds(env, learners, hyper, seed):
     """init, then collect and update three times."""
-    state = init_run(env, setup, seed)
+    state = init_run(env, learners, seed)
 
     def one_round(_, state):
-        state, collected, _ = rollout.collect(env, setup, state)
-        return ppo.update(setup, hyper, state, collected)[0]
+        state, collected, _ = rollout.collect(env, learners, state)
+        return team.update(learners, hyper, state, collected)[0]
 
     return jax.lax.fori_loop(0, ROUNDS, one_round, state)
 
 
 @pytest.fixture(scope="module")
 def single(parts):
-    env, setup, _ = parts
-    return jax.jit(functools.partial(three_rounds, env, setup))
+    env, learners, _ = parts
+    return jax.jit(functools.partial(three_rounds, env, learners))
 
 
 def member(tree, i):
@@ -60,25 +59,26 @@ def assert_same_run(a, b):
 
 
 def test_four_seeds_at_once_are_four_single_runs(parts, single):
-    env, setup, hyper = parts
-    together = jax.jit(jax.vmap(lambda seed: three_rounds(env, setup, hyper, seed)))(SEEDS)
+    env, learners, hyper = parts
+    together = jax.jit(jax.vmap(lambda seed: three_rounds(env, learners, hyper, seed)))(SEEDS)
     for i in range(4):
         assert_same_run(member(together, i), single(hyper, SEEDS[i]))
-    weights = np.asarray(together.params.policy_head.weight)
+    weights = np.asarray(together.learners[0].params.policy_head.weight)
     assert len({w.tobytes() for w in weights}) == 4
 
 
 def test_two_rates_at_once_are_two_single_runs(parts, single):
-    env, setup, hyper = parts
+    env, learners, hyper = parts
     rates = jnp.array([1e-4, 3e-3])
     many = eqx.tree_at(lambda h: h.learning_rate.start, hyper, rates)
     axes = eqx.tree_at(
         lambda h: h.learning_rate.start, jax.tree.map(lambda _: None, hyper), 0, is_leaf=lambda x: x is None
     )
-    together = jax.jit(jax.vmap(lambda h: three_rounds(env, setup, h, jnp.uint32(1)), in_axes=(axes,)))(many)
+    together = jax.jit(jax.vmap(lambda h: three_rounds(env, learners, h, jnp.uint32(1)), in_axes=(axes,)))(many)
     singles = [single(eqx.tree_at(lambda h: h.learning_rate.start, hyper, rate), jnp.uint32(1)) for rate in rates]
     for i in range(2):
         assert_same_run(member(together, i), singles[i])
-    start = jax.jit(functools.partial(init_run, env, setup))(np.uint32(1)).params.value_head.weight
-    moved = [np.abs(np.asarray(s.params.value_head.weight - start)).mean() for s in singles]
+    weight = lambda state: np.asarray(state.learners[0].params.value_head.weight)  # noqa: E731
+    start = weight(jax.jit(functools.partial(init_run, env, learners))(np.uint32(1)))
+    moved = [np.abs(weight(s) - start).mean() for s in singles]
     assert moved[1] > 10 * moved[0]

@@ -1,5 +1,6 @@
 """PPO on worlds with known answers: the critic must find the value, the policy the action, in seconds."""
 
+import dataclasses
 import functools
 
 import jax
@@ -29,8 +30,9 @@ def learned(kind):
     engine = JaxEngine(CONFIG, env)
     state, rows = engine.run_chunk(engine.init(), NUM_UPDATES)
     features = preprocess.encode(env.spec.observation, env.probe_obs(), jnp)
-    action, _ = ppo.act_greedily(engine.setup, state.policy, features, ())
-    return env, np.asarray(state.params.value(features)), np.asarray(action), rows
+    (setup,), (learner,) = engine.team.groups, state.learners
+    action, _ = ppo.act_greedily(dataclasses.replace(setup, packed=False), learner.policy, features, ())
+    return env, np.asarray(learner.params.value(features)), np.asarray(action), rows
 
 
 def name_of(kind):
@@ -69,7 +71,7 @@ def test_every_learner_started_without_the_answer():
     """The probes must be able to fail: an untrained network gives none of the known values or actions."""
     env = probe.MultiChoice()
     engine = JaxEngine(CONFIG, env)
-    params = engine.init().params
+    params = engine.init().learners[0].params
     features = preprocess.encode(env.spec.observation, env.probe_obs(), jnp)
     assert np.abs(np.asarray(params.value(features)) - 1).max() > 0.3
     assert jax.tree.all(jax.tree.map(lambda x: bool(jnp.all(jnp.isfinite(x))), params))

@@ -25,5 +25,7 @@ class Run(NamedTuple):
 def small_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     runs, page = tmp_path_factory.mktemp("runs"), io.StringIO()
     with contextlib.redirect_stdout(page):
-        status = main(["train", "--runs-dir", str(runs), "--total-timesteps", "1280", "--cuda", "False", *SMALL])
+        status = main(
+            ["train", "cartpole", "--runs-dir", str(runs), "--total-timesteps", "1280", "--cuda", "False", *SMALL]
+        )
     return Run(next(runs.iterdir()), page.getvalue(), status)

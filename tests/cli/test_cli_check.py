@@ -21,6 +21,11 @@ class NoEnd(gymnasium.Env):
     def step(self, action):
         return np.full(2, 5, np.float32), 0.0, False, False, {}
 
+class Sized(CartPole):
+    def __init__(self, size: int = 3):
+        if size > 9:
+            raise ValueError("too large")
+
 class Needy(CartPole):
     def __init__(self, level): ...
 
@@ -97,6 +102,11 @@ def test_a_function_or_a_ready_world_will_do(capsys):
 
 
 @pytest.mark.usefixtures("worlds")
+def test_options_reach_the_world(capsys):
+    assert check(capsys, "--env-options", "size=9", "my_worlds:Sized", "--steps", "40")[0] == 0
+
+
+@pytest.mark.usefixtures("worlds")
 @pytest.mark.parametrize(
     ("args", "words"),
     [
@@ -108,6 +118,11 @@ def test_a_function_or_a_ready_world_will_do(capsys):
         (["my_worlds:number"], "must be a courtside world or a gymnasium.Env"),
         (["my_worlds:one_env"], "name its class, or a function that builds it"),
         ([":X"], "':X' names no module"),
+        (["--env-options", "size=9", "cartpole"], "cartpole has no options, but 'size' was given"),
+        (["my_worlds:Sized", "--env-options=siz=9"], "Did you mean size?"),
+        (["my_worlds:Sized", "--env-options", "size=10"], "could not be built: ValueError: too large"),
+        (["gym:CartPole-v1", "--env-options", "a=1"], "takes no options"),
+        (["my_worlds:Sized", "--env-options"], "but each must be NAME=VALUE, such as view_size=5"),
         (["cartpole", "--seed", str(10**20)], "whole number from 0 to 4294967295"),
         (["cartpole", "--steps", "0"], "--steps is '0'"),
         (["cartpole", "--stepz", "9"], "Did you mean --steps"),

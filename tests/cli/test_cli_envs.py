@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from courtside import registry, spaces
 from courtside.cli import main
 
@@ -14,6 +16,9 @@ def test_every_world_is_listed_with_what_it_is(capsys):
     assert " 500 " in lines["cartpole"]
     assert "one of 2 " in lines["cartpole"]
     assert "gym:NAME" in page
+    assert "pz:module" in page
+    groups = [page.index(f"{group}: {about}") for group, about in registry.GROUPS.items()]
+    assert groups == sorted(groups)
     assert "module:Class" in page
 
 
@@ -31,3 +36,21 @@ def test_json_holds_the_complete_spaces(capsys):
 def test_an_unknown_flag_is_an_error(capsys):
     assert main(["envs", "--jason"]) == 2
     assert "Did you mean --json" in capsys.readouterr().err
+
+
+def test_one_world_with_all_it_can_be_told(capsys):
+    assert main(["envs", "CartPole-v1"]) == 0
+    page = capsys.readouterr().out
+    assert page.startswith("cartpole: balance a pole on a cart\n")
+    assert "agents           agent_0\n" in page
+    assert "time limit       500\n" in page
+    assert "It has no options." in page
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("cartpol", "Did you mean cartpole?"), ("gym:CartPole-v1", "`courtside check gym:CartPole-v1` tries it.")],
+)
+def test_a_world_that_is_not_ours_is_refused(capsys, name, words):
+    assert main(["envs", name]) == 2
+    assert words in capsys.readouterr().err

@@ -65,7 +65,7 @@ def test_a_damaged_best_offers_the_newest(small_run, tmp_path, capsys):
         (["--episodes", "0"], "--episodes is '0', but it must be a whole number of 1 or more."),
         (["--deterministic", "--sampled"], "not allowed with"),
         (["--best", "--last"], "not allowed with"),
-        (["--episode", "3"], "Did you mean --episodes?"),
+        (["--episode", "3"], "Did you mean --episodes"),
         (["--seed", "-1"], "--seed is '-1'"),
         (["--seed", str(10**20)], "but it must be a whole number from 0 to 4294967295."),
     ],

@@ -8,7 +8,7 @@ from courtside.presets import PRESETS
 def test_presets_are_listed_with_what_they_are_judged_by(capsys):
     assert main(["presets"]) == 0
     page = capsys.readouterr().out
-    assert "cartpole (default)" in page
+    assert "redblue (default)" in page
     assert "judged by charts/episodic_return >= 475 over the last 100,000 steps" in page
     assert all(name in page for name in PRESETS)
 

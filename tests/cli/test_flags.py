@@ -6,16 +6,18 @@ import sys
 import pytest
 
 from courtside.cli.flags import read_config, split
-from courtside.config import Config
+from courtside.config import Config, override
 from courtside.errors import ConfigError
-from courtside.presets import find_preset
+from courtside.presets import PRESETS, find_preset
 
 PARTS = ("run", "env", "net", "ppo")
 
 
 def changes(line: str, base: Config | None = None) -> dict[str, object]:
-    """What a command line changes, by flat name."""
-    config, base = read_config(shlex.split(line))[0], base or find_preset("cartpole")
+    """What a command line changes, by flat name; the preset is cartpole where it names neither preset nor world."""
+    words = shlex.split(line)
+    is_named = split(words).preset or "env_id" in split(words).values
+    config, base = read_config(words if is_named else ["cartpole", *words])[0], base or find_preset("cartpole")
     flat = [{f.name: getattr(getattr(c, p), f.name) for p in PARTS for f in dataclasses.fields(getattr(c, p))} for c in (config, base)]  # fmt: skip
     return {name: value for name, value in flat[0].items() if value != flat[1][name]}
 
@@ -35,7 +37,7 @@ def refusal(line: str) -> str:
 
 
 def test_nothing_typed_is_the_default_preset():
-    assert read_config([]) == (find_preset("cartpole"), [])
+    assert read_config([]) == (find_preset("redblue"), [])
     assert read_config(["cartpole"]) == (find_preset("cartpole"), [])
 
 
@@ -103,6 +105,14 @@ def test_switch_leaves_the_preset_behind_it_alone():
         ("--hidden-sizes 32 cartpole", {"hidden_sizes": (32,)}),
         ("--learning-rate 'linear(1e-3, 0)'", {"learning_rate": "linear(1e-3, 0)"}),
         ("--exp-name=a=b", {"exp_name": "a=b"}),
+        ("--env-options view_size=5 mode=fixed", {"env_options": ("view_size=5", "mode=fixed")}),
+        ("--env_options=a=1 b=2 --env-options a=3", {"env_options": ("a=3", "b=2")}),
+        ("--env-options a=1 cartpole", {"env_options": ("a=1",)}),
+        ("--opponent blue=random", {"opponents": ("blue=random",)}),
+        (
+            "--opponents blue_0=noop blue_1=runs/x:greedy --opponent red=learn",
+            {"opponents": ("blue_0=noop", "blue_1=runs/x:greedy", "red=learn")},
+        ),
         ("--workers threads --on-worker-failure restart", {"workers": "threads", "on_worker_failure": "restart"}),
     ],
 )
@@ -131,6 +141,9 @@ def test_spellings(line, found):
         ("--hidden-sizes wide", "--hidden-sizes is 'wide', but it must be one or more whole numbers, such as 64 64."),
         ("--target-kl low", "--target-kl is 'low', but it must be a number or None."),
         ("--anneal-lr=maybe", "--anneal-lr is 'maybe', but it must be True or False."),
+        ("--env-options", "--env-options needs a value behind it"),
+        ("--env-options view_size 5", "--env-options has the word 'view_size', but each must be NAME=VALUE, such as view_size=5."),
+        ("--opponent random", "--opponent has the word 'random', but each must be NAME=VALUE, such as blue=random."),
         ("--num-minibatches 3", "--num-minibatches is 3, but it must divide"),
         ("--num-envs 0 --gamma 2", "--num-envs is 0, but it must be above 0. --gamma is 2.0"),
     ],
@@ -157,7 +170,29 @@ def test_another_world_under_a_preset_drops_its_thresholds_and_says_so():
 def test_same_world_by_any_name_keeps_its_thresholds(env_id):
     config, notes = read_config(["--env-id", env_id, "--require-pass"])
     assert config.thresholds == find_preset("cartpole").thresholds
-    assert (config.preset, notes) == ("cartpole", [])
+    assert config.preset == "cartpole"
+    assert notes == ["Settings that are not given are those of the preset 'cartpole', which is for this world."]
+
+
+def test_words_are_added_to_those_of_the_preset(monkeypatch):
+    base = override(find_preset("cartpole"), env_options=["a=1", "b=2"], opponents=["blue=random"])
+    monkeypatch.setitem(PRESETS, "cartpole", ("", base))
+    config, notes = read_config(shlex.split("cartpole --env-options b=3 --opponent blue=noop"))
+    assert config.env.env_options == ("a=1", "b=3")
+    assert config.env.opponents == ("blue=noop",)
+    assert notes == [
+        "This run is judged by the thresholds of the preset 'cartpole', although its options were changed "
+        "(b=3 blue=noop)."
+    ]
+    assert read_config(shlex.split("cartpole --env-options a=1"))[1] == []
+
+
+def test_another_world_drops_the_words_of_the_preset(monkeypatch):
+    base = override(find_preset("cartpole"), env_options=["a=1"], opponents=["blue=random"])
+    monkeypatch.setitem(PRESETS, "cartpole", ("", base))
+    config, notes = read_config(shlex.split("cartpole --env-id pendulum --env-options c=1"))
+    assert (config.env.env_options, config.env.opponents) == (("c=1",), ())
+    assert len(notes) == 1
 
 
 @pytest.mark.parametrize("args", [["--help"], ["cartpole", "-h"]])

@@ -104,7 +104,12 @@ def test_each_step_equals_gymnasiums(played):
     case, steps = played
     key = jax.random.key(0)
     inner = jnp.asarray(case.to_ours(steps.state), jnp.float32)
-    state = EpisodeState(inner, jnp.zeros((len(inner), 1), jnp.float32), jnp.asarray(steps.index, jnp.int32))
+    state = EpisodeState(
+        inner,
+        jnp.zeros((len(inner), 1), jnp.float32),
+        jnp.asarray(steps.index, jnp.int32),
+        jnp.zeros((len(inner), 1), bool),
+    )
 
     def one(state, action):
         return step_episode(case.env, state, action, key, start_episode(case.env, key))

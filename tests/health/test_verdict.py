@@ -218,3 +218,15 @@ def slow_verdict(rows, threshold):
     if means:
         worst = math.nan if any(map(math.isnan, means)) else (min if ">" in threshold.op else max)(means)
     return slow_mean(rows, metric, end, window), worst, since, first
+
+
+@pytest.mark.parametrize("metric", ["charts/episodic_return", "agents/red_0/episodic_return", "env/door_open_done"])
+def test_what_is_told_of_episodes_weighs_by_episodes(metric):
+    """Three episodes of 1 and one of 0 make 0.75, and an update without an end says nothing."""
+    tracker = VerdictTracker([Threshold(metric, ">=", 0.75, 30)])
+    rows = [(3, 1.0), (1, 0.0), (0, math.nan)]
+    tracker.add(
+        {"step": 10 * (i + 1), "update": i + 1, "charts/episodes": n, metric: v} for i, (n, v) in enumerate(rows)
+    )
+    assert tracker.verdict().results[0].value == 0.75
+    assert tracker.verdict().passed

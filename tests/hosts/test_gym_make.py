@@ -6,7 +6,9 @@ import pytest
 
 from courtside import spaces
 from courtside.errors import ConfigError, EnvContractError
-from courtside.hosts.gym_make import EnvFacts, build_env, describe_env, full_id
+from courtside.hosts.facts import EnvFacts
+from courtside.hosts.gym_make import build_env, describe_env
+from courtside.hosts.kinds import full_id
 from courtside.registry import EnvSource
 
 

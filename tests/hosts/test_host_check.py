@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from courtside.hosts.check import CHECKS, check_gym_env, run_gym_checks, why_outside
+from courtside.hosts.check import CHECKS, check_gym_env, run_gym_checks
+from courtside.hosts.trial import why_outside
 
 
 class Walk(gymnasium.Env):

@@ -190,3 +190,27 @@ def test_jit_and_vmap_give_the_same(name):
     in_axes = (0,) * num_arrays + (None,) * len(clip)
     np.testing.assert_allclose(jax.vmap(op, in_axes)(*rows, *clip), plain, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(jax.jit(op)(*(r[0] for r in rows), *clip), plain[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", OPS)
+@given(st.lists(st.booleans(), min_size=M, max_size=M), st.integers(0, 2**16))
+def test_samples_without_weight_might_as_well_not_be_there(name, kept, seed):
+    assume(sum(kept) >= 2)
+    op, num_arrays, has_clip = OPS[name]
+    rows, clip = np.random.default_rng(seed).normal(size=(num_arrays, M)), f32(0.2) if has_clip else ()
+    kept = np.asarray(kept)
+    found = np.asarray(op(*f32(*rows), *clip, weight=jnp.asarray(kept, jnp.float32)))
+    found = found[kept] if found.ndim else found
+    np.testing.assert_allclose(found, op(*f32(*rows[:, kept]), *clip), rtol=1e-4, atol=1e-5)
+
+
+@given(numbers, hnp.arrays(np.float32, (M,), elements=st.floats(1, 5, width=32)))
+def test_the_weighted_mean_is_the_average_of_numpy(x, weight):
+    found = losses.weighted_mean(*f32(x, weight))
+    np.testing.assert_allclose(found, np.average(x.astype(np.float64), weights=weight), rtol=1e-4, atol=1e-5)
+
+
+def test_a_minibatch_in_which_nobody_plays_is_zero_not_nan():
+    nobody = jnp.zeros(3)
+    assert losses.weighted_mean(jnp.arange(3.0), nobody) == 0
+    assert np.all(np.isfinite(losses.normalize_advantage(jnp.arange(3.0), nobody)))

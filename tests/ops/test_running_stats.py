@@ -99,3 +99,13 @@ def test_vmap_and_jit_give_the_same():
         alone = merge_batch(start, batches[i])
         assert_close(jax.tree.map(lambda x, i=i: x[i], by_vmap), alone)
         assert_close(merge(start, batches[i]), alone)
+
+
+@pytest.mark.parametrize("size", [(), (2,)])
+def test_samples_without_weight_are_not_seen(size):
+    rng = np.random.default_rng(3)
+    batch, kept = jnp.asarray(rng.normal(size=(9, *size)), jnp.float32), rng.random(9) < 0.5
+    start = merge_batch(make_running_stats(size), 3.0 * batch + 1.0)
+    found = merge_batch(start, batch, jnp.asarray(kept, jnp.float32))
+    assert_close(found, merge_batch(start, batch[kept]), rtol=1e-4)
+    assert_close(merge_batch(start, batch, jnp.zeros(9)), start)

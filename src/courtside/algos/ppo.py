@@ -20,11 +20,12 @@ from typing import Any, Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from courtside import spaces
+from courtside import preprocess, spaces
 from courtside.config import Config, NetConfig
 from courtside.nets import distributions
 from courtside.nets.actor_critic import ActorCritic, make_actor_critic
@@ -36,16 +37,19 @@ from courtside.ops.schedules import ScheduleNumbers, make_schedule_numbers, sche
 from courtside.preprocess import OBS_CLIP, REWARD_CLIP
 from courtside.schedules import parse_schedule
 from courtside.spaces import Space
-from courtside.types import Metrics, Policy, Rollout, TrainState
+from courtside.types import Learner, Metrics, Policy, Rollout
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What decides shapes and switches: static, part of the compiled program."""
+    """What decides shapes and switches for one group of agents: static, part of the compiled program."""
 
     observation: Space
     action: Space
-    num_agents: int
+    agents: tuple[int, ...]
+    """Which agents of the rollout play and learn with these parameters."""
+    num_everyone: int
+    """Agents of the whole rollout: what a central critic sees."""
     num_envs: int
     num_steps: int
     num_minibatches: int
@@ -55,6 +59,30 @@ class Setup:
     norm_obs: bool
     norm_reward: bool
     early_stop: Literal["off", "epoch", "minibatch"]
+    packed: bool = False
+    """Rollouts keep observations as bytes (`preprocess.pack`), which become features only at the network's door."""
+    row_size: int = 0
+    """Numbers in one agent's row of a rollout, where it is wider than its own features (agents with unlike spaces)."""
+
+    @property
+    def num_agents(self) -> int:
+        return len(self.agents)
+
+    @property
+    def is_central(self) -> bool:
+        """The critic sees what every agent sees."""
+        return self.net.critic == "central" and self.num_everyone > 1
+
+    @property
+    def own_size(self) -> int:
+        """Numbers of a row that are the agent's own observation."""
+        return preprocess.packed_size(self.observation) if self.packed else spaces.feature_size(self.observation)
+
+    @property
+    def critic_size(self) -> int:
+        """Numbers that the critic is fed."""
+        own = spaces.feature_size(self.observation)
+        return self.num_everyone * max(own, self.row_size) if self.is_central else own
 
 
 class Hyper(eqx.Module):
@@ -77,15 +105,18 @@ class Hyper(eqx.Module):
 class Batch(eqx.Module):
     """A rollout ready to learn from: M samples, or one minibatch of them."""
 
-    features: Float[Array, "M D"]
+    features: Array
+    """What the network is fed, or bytes that become it; with a central critic the rows of all agents, the own one first."""
     action: Array
     log_prob: Float[Array, "M"]
     value: Float[Array, "M"]
     advantage: Float[Array, "M"]
     target: Float[Array, "M"]
+    weight: Float[Array, "M"] | None = None
+    """0 for steps of agents that had left the episode; None with a single agent."""
 
 
-class Learner(eqx.Module):
+class Descent(eqx.Module):
     """What moves during an update. The parameters are one long vector here: one Adam kernel instead of one per layer."""
 
     flat_params: Float[Array, "W"]
@@ -108,12 +139,24 @@ METRICS = (
 """What `update` logs."""
 
 
-def make_setup(config: Config, observation: Space, action: Space, num_agents: int) -> Setup:
+def make_setup(
+    config: Config,
+    observation: Space,
+    action: Space,
+    num_agents: int,
+    agents: tuple[int, ...] | None = None,
+    packed: bool = False,
+    row_size: int = 0,
+) -> Setup:
+    """`num_agents` is everyone in the rollout; `agents` those who share these parameters, all of them unless told."""
     ppo = config.ppo
     return Setup(
         observation=observation,
         action=action,
-        num_agents=num_agents,
+        agents=tuple(range(num_agents)) if agents is None else agents,
+        num_everyone=num_agents,
+        packed=packed and not ppo.norm_obs and preprocess.is_packable(observation),
+        row_size=row_size,
         num_envs=config.env.num_envs,
         num_steps=ppo.num_steps,
         num_minibatches=ppo.num_minibatches,
@@ -144,90 +187,86 @@ def make_hyper(config: Config) -> Hyper:
     )
 
 
-def init(setup: Setup, key: PRNGKeyArray) -> TrainState:
-    """A fresh learner; the Rollout Phase adds the envs (`rollout.start_envs`)."""
+def init(setup: Setup, key: PRNGKeyArray) -> Learner:
+    """A fresh learner."""
     net_key, run_key = jax.random.split(key)
-    params = make_actor_critic(setup.net, setup.observation, setup.action, net_key)
+    params = make_actor_critic(setup.net, setup.observation, setup.action, net_key, setup.critic_size)
     envs = (setup.num_envs, setup.num_agents)
-    return TrainState(
+    return Learner(
         params=params,
         opt_state=_optimizer(0.0, 0.0, 0.0).init(ravel_pytree(params)[0]),
         key=run_key,
         update=jnp.zeros((), jnp.int32),
-        env_state=None,
-        obs=None,
         policy_state=(),
         obs_stats=make_running_stats((spaces.feature_size(setup.observation),)),
         discounted_return=jnp.zeros(envs, jnp.float32),
         return_stats=make_running_stats(()),
-        best_score=jnp.asarray(-jnp.inf, jnp.float32),
     )
 
 
-def act(
-    setup: Setup, policy: Policy, features: Float[Array, "*batch D"], policy_state: Any, noise: Array
-) -> tuple[Array, Any]:
-    """Draw actions from the policy as it is now; hands on what a recurrent policy remembers."""
+def act(setup: Setup, policy: Policy, features: Array, policy_state: Any, noise: Array) -> tuple[Array, Any]:
+    """Draw actions from the policy as it is now; hands on what a recurrent policy remembers. features: [*batch, A, D]"""
     head = policy.params.policy(_network_input(setup, policy, features))
     return distributions.sample(setup.action, head, noise), policy_state
 
 
-def act_greedily(
-    setup: Setup, policy: Policy, features: Float[Array, "*batch D"], policy_state: Any
-) -> tuple[Array, Any]:
+def act_greedily(setup: Setup, policy: Policy, features: Array, policy_state: Any) -> tuple[Array, Any]:
     """The most likely action."""
     head = policy.params.policy(_network_input(setup, policy, features))
     return distributions.mode(setup.action, head), policy_state
 
 
-def update(setup: Setup, hyper: Hyper, state: TrainState, rollout: Rollout) -> tuple[TrainState, Metrics]:
+def update(setup: Setup, hyper: Hyper, learner: Learner, rollout: Rollout) -> tuple[Learner, Metrics]:
     """The Learning Phase: advantages, then epochs of shuffled minibatch steps, then the running statistics."""
-    key, shuffle_key = jax.random.split(state.key)
+    key, shuffle_key = jax.random.split(learner.key)
     mean_reward = jnp.mean(rollout.reward)
-    state, rollout = _normalize_reward(setup, hyper, state, rollout)
-    batch = make_batch(setup, hyper, state, rollout)
-    learner, unravel = _make_learner(state)
+    learner, rollout = _normalize_reward(setup, hyper, learner, rollout)
+    batch = make_batch(setup, hyper, learner, rollout)
+    descent, unravel = _make_descent(learner)
 
-    def epoch(i: Array, learner: Learner) -> Learner:
+    def epoch(i: Array, descent: Descent) -> Descent:
         order = random_order(shuffle_key, batch.advantage.shape[0], i).reshape(setup.num_minibatches, -1)
-        return _run_epoch(setup, hyper, state, batch, unravel, order, learner)
+        return _run_epoch(setup, hyper, learner.update, batch, unravel, order, descent)
 
-    learner = jax.lax.fori_loop(0, hyper.update_epochs, epoch, learner)
-    metrics = _make_metrics(hyper, state, batch, learner) | {"charts/reward": mean_reward}
-    state = eqx.tree_at(
+    descent = jax.lax.fori_loop(0, hyper.update_epochs, epoch, descent)
+    metrics = _make_metrics(hyper, learner, batch, descent) | {"charts/reward": mean_reward}
+    learner = eqx.tree_at(
         lambda s: (s.params, s.opt_state, s.key, s.update),
-        state,
-        (unravel(learner.flat_params), learner.opt_state, key, state.update + 1),
+        learner,
+        (unravel(descent.flat_params), descent.opt_state, key, learner.update + 1),
     )
-    return _move_obs_stats(setup, state, rollout), metrics
+    return _move_obs_stats(setup, learner, rollout), metrics
 
 
-def make_batch(setup: Setup, hyper: Hyper, state: TrainState, rollout: Rollout) -> Batch:
+def make_batch(setup: Setup, hyper: Hyper, learner: Learner, rollout: Rollout) -> Batch:
     """Values, log-probabilities and advantages of a rollout, flattened to M = T x B x A samples."""
-    features = _network_input(setup, state.policy, rollout.features)
-    head, value = state.params.policy_and_value(features)
+    features = _batch_features(setup, learner.policy, rollout.features)
+    head, value = learner.params.policy_and_value(*_inputs(setup, features))
     log_prob, _ = distributions.log_prob_and_entropy(setup.action, head, rollout.action)
-    next_value = _next_values(setup, state, rollout, value)
+    next_value = _next_values(setup, learner, rollout, value)
     ended = rollout.terminated | rollout.truncated
     advantage = generalized_advantage(
         rollout.reward, value, next_value, rollout.terminated, ended, hyper.gamma, hyper.gae_lambda
     )
     columns = (features, rollout.action, log_prob, value, advantage, advantage + value)
     num_samples = setup.num_steps * setup.num_envs * setup.num_agents
-    return Batch(*(x.reshape(num_samples, *x.shape[3:]) for x in columns))
+    return Batch(*(x.reshape(num_samples, *x.shape[3:]) for x in columns), weight=_flat_weight(rollout))
 
 
-def _next_values(setup: Setup, state: TrainState, rollout: Rollout, value: Float[Array, "T B A"]) -> Array:
+def _next_values(setup: Setup, learner: Learner, rollout: Rollout, value: Float[Array, "T B A"]) -> Array:
     """V of what each step led to: the next row of `value`, but the true last observation where a clock cut in.
 
     Most rollouts have no cut, so that second pass through the critic is taken only where there is one.
     """
-    last = state.params.value(_network_input(setup, state.policy, rollout.last_features))
-    shifted = jnp.concatenate([value[1:], last[None]], axis=0)
+
+    def value_of(rows: Array) -> Array:
+        features = _batch_features(setup, learner.policy, rows)
+        return learner.params.value(_inputs(setup, features)[-1])
+
+    shifted = jnp.concatenate([value[1:], value_of(rollout.last_features)[None]], axis=0)
 
     def with_cuts(shifted: Array) -> Array:
-        final = state.params.value(_network_input(setup, state.policy, rollout.final_features))
-        return jnp.where(rollout.truncated, final, shifted)
+        return jnp.where(rollout.truncated, value_of(rollout.final_features), shifted)
 
     return jax.lax.cond(jnp.any(rollout.truncated), with_cuts, lambda shifted: shifted, shifted)
 
@@ -235,52 +274,52 @@ def _next_values(setup: Setup, state: TrainState, rollout: Rollout, value: Float
 def _run_epoch(
     setup: Setup,
     hyper: Hyper,
-    state: TrainState,
+    update: Array,
     batch: Batch,
     unravel: Any,
     order: Int[Array, "minibatches samples"],
-    learner: Learner,
-) -> Learner:
+    descent: Descent,
+) -> Descent:
     """One pass over the batch in the given order, which has every sample in exactly one minibatch."""
 
-    def minibatch_step(learner: Learner, indices: Array) -> tuple[Learner, None]:
+    def minibatch_step(descent: Descent, indices: Array) -> tuple[Descent, None]:
         minibatch = jax.tree.map(lambda x: x[indices], batch)
-        step = lambda learner: _minibatch_step(setup, hyper, state.update, unravel, minibatch, learner)  # noqa: E731
+        step = lambda descent: _minibatch_step(setup, hyper, update, unravel, minibatch, descent)  # noqa: E731
         if setup.early_stop == "off":
-            return step(learner), None
-        return jax.lax.cond(learner.stopped, lambda learner: learner, step, learner), None
+            return step(descent), None
+        return jax.lax.cond(descent.stopped, lambda descent: descent, step, descent), None
 
-    learner, _ = jax.lax.scan(minibatch_step, learner, order)
+    descent, _ = jax.lax.scan(minibatch_step, descent, order)
     if setup.early_stop == "epoch":
-        learner = eqx.tree_at(lambda s: s.stopped, learner, learner.stopped | (learner.last_kl > hyper.target_kl))
-    return learner
+        descent = eqx.tree_at(lambda s: s.stopped, descent, descent.stopped | (descent.last_kl > hyper.target_kl))
+    return descent
 
 
 def _minibatch_step(
-    setup: Setup, hyper: Hyper, update: Array, unravel: Any, minibatch: Batch, learner: Learner
-) -> Learner:
+    setup: Setup, hyper: Hyper, update: Array, unravel: Any, minibatch: Batch, descent: Descent
+) -> Descent:
     """One gradient step."""
     progress = update / hyper.num_updates
-    params = unravel(learner.flat_params)
+    params = unravel(descent.flat_params)
     (_, parts), grads = jax.value_and_grad(ppo_loss, has_aux=True)(params, setup, hyper, progress, minibatch)
     grads = ravel_pytree(grads)[0]
     optimizer = _optimizer(hyper.max_grad_norm, hyper.adam_eps, schedule_value(hyper.learning_rate, progress))
     change: Any
-    change, opt_state = optimizer.update(grads, learner.opt_state)
-    sums = learner.sums + jnp.stack([*parts, jnp.linalg.norm(grads)])
+    change, opt_state = optimizer.update(grads, descent.opt_state)
+    sums = descent.sums + jnp.stack([*parts, jnp.linalg.norm(grads)])
     kl = parts[LOSS_NAMES.index("approx_kl")]
-    moved = Learner(
-        learner.flat_params + change,
+    moved = Descent(
+        descent.flat_params + change,
         opt_state,
         sums,
-        learner.num_minibatches + 1.0,
+        descent.num_minibatches + 1.0,
         kl,
-        learner.stopped,
+        descent.stopped,
     )
     if setup.early_stop != "minibatch":
         return moved
     too_far = kl > 1.5 * hyper.target_kl
-    kept = eqx.tree_at(lambda s: s.stopped, learner, jnp.ones_like(learner.stopped))
+    kept = eqx.tree_at(lambda s: s.stopped, descent, jnp.ones_like(descent.stopped))
     return jax.tree.map(lambda a, b: jnp.where(too_far, a, b), kept, moved)
 
 
@@ -288,20 +327,20 @@ def ppo_loss(
     params: ActorCritic, setup: Setup, hyper: Hyper, progress: Array, batch: Batch
 ) -> tuple[Float[Array, ""], tuple[Array, ...]]:
     """L = L_policy - c_entropy H + c_value L_value; also returns the parts, in the order of LOSS_NAMES."""
-    clip_coef = schedule_value(hyper.clip_coef, progress)
-    head, value = params.policy_and_value(batch.features)
+    clip_coef, weight = schedule_value(hyper.clip_coef, progress), batch.weight
+    head, value = params.policy_and_value(*_inputs(setup, batch.features))
     log_prob, entropy = distributions.log_prob_and_entropy(setup.action, head, batch.action)
     log_ratio = log_prob - batch.log_prob
-    advantage = losses.normalize_advantage(batch.advantage) if setup.norm_adv else batch.advantage
-    policy_loss = losses.clipped_surrogate_loss(log_ratio, advantage, clip_coef)
+    advantage = losses.normalize_advantage(batch.advantage, weight) if setup.norm_adv else batch.advantage
+    policy_loss = losses.clipped_surrogate_loss(log_ratio, advantage, clip_coef, weight)
     if setup.clip_vloss:
-        value_loss = losses.clipped_value_loss(value, batch.value, batch.target, clip_coef)
+        value_loss = losses.clipped_value_loss(value, batch.value, batch.target, clip_coef, weight)
     else:
-        value_loss = losses.squared_value_loss(value, batch.target)
-    mean_entropy = jnp.mean(entropy)
+        value_loss = losses.squared_value_loss(value, batch.target, weight)
+    mean_entropy = losses.weighted_mean(entropy, weight)
     loss = policy_loss - schedule_value(hyper.ent_coef, progress) * mean_entropy + hyper.vf_coef * value_loss
-    kl, clipped = losses.approximate_kl(log_ratio), losses.clip_fraction(log_ratio, clip_coef)
-    return loss, (policy_loss, value_loss, mean_entropy, kl, -jnp.mean(log_ratio), clipped)
+    kl, clipped = losses.approximate_kl(log_ratio, weight), losses.clip_fraction(log_ratio, clip_coef, weight)
+    return loss, (policy_loss, value_loss, mean_entropy, kl, -losses.weighted_mean(log_ratio, weight), clipped)
 
 
 def _optimizer(max_grad_norm: Any, adam_eps: Any, learning_rate: Any) -> optax.GradientTransformation:
@@ -313,38 +352,83 @@ def _optimizer(max_grad_norm: Any, adam_eps: Any, learning_rate: Any) -> optax.G
     )
 
 
-def _make_learner(state: TrainState) -> tuple[Learner, Any]:
-    flat_params, unravel = ravel_pytree(state.params)
+def _make_descent(learner: Learner) -> tuple[Descent, Any]:
+    flat_params, unravel = ravel_pytree(learner.params)
     nothing = jnp.zeros((), jnp.float32)
     sums = jnp.zeros(len(LOSS_NAMES), jnp.float32)
-    return Learner(flat_params, state.opt_state, sums, nothing, nothing, jnp.zeros((), bool)), unravel
+    return Descent(flat_params, learner.opt_state, sums, nothing, nothing, jnp.zeros((), bool)), unravel
 
 
-def _make_metrics(hyper: Hyper, state: TrainState, batch: Batch, learner: Learner) -> Metrics:
-    means = learner.sums / jnp.maximum(learner.num_minibatches, 1.0)
+def _make_metrics(hyper: Hyper, learner: Learner, batch: Batch, descent: Descent) -> Metrics:
+    means = descent.sums / jnp.maximum(descent.num_minibatches, 1.0)
     metrics = {f"losses/{name}": means[i] for i, name in enumerate(LOSS_NAMES)}
-    metrics["losses/explained_variance"] = losses.explained_variance(batch.value, batch.target)
-    metrics["charts/learning_rate"] = schedule_value(hyper.learning_rate, state.update / hyper.num_updates)
+    metrics["losses/explained_variance"] = losses.explained_variance(batch.value, batch.target, batch.weight)
+    metrics["charts/learning_rate"] = schedule_value(hyper.learning_rate, learner.update / hyper.num_updates)
     return metrics
 
 
-def _network_input(setup: Setup, policy: Policy, features: Float[Array, "*batch D"]) -> Array:
-    return normalize(policy.obs_stats, features, OBS_CLIP) if setup.norm_obs else features
+def _network_input(setup: Setup, policy: Policy, rows: Array) -> Array:
+    """One agent's features, from its row of a rollout."""
+    own = rows[..., : setup.own_size]
+    if setup.packed:
+        return preprocess.unpack(setup.observation, own, jnp)
+    return normalize(policy.obs_stats, own, OBS_CLIP) if setup.norm_obs else own
 
 
-def _normalize_reward(setup: Setup, hyper: Hyper, state: TrainState, rollout: Rollout) -> tuple[TrainState, Rollout]:
+def _batch_features(setup: Setup, policy: Policy, rows: Array) -> Array:
+    """Rows of a rollout as a batch keeps them: bytes stay bytes, numbers are normalised once.
+
+    With a central critic [*batch, everyone, D] becomes [*batch, A, everyone x D], each agent's own row in front.
+    """
+    if not setup.packed:
+        rows = _normalize_own(setup, policy, rows)
+    if not setup.is_central:
+        return rows[..., : setup.own_size]
+    everyone = setup.num_everyone
+    others = np.asarray([[(agent + i) % everyone for i in range(everyone)] for agent in setup.agents])
+    seen = rows[..., others, :]
+    return seen.reshape(*seen.shape[:-2], everyone * rows.shape[-1])
+
+
+def _normalize_own(setup: Setup, policy: Policy, rows: Array) -> Array:
+    if not setup.norm_obs:
+        return rows
+    own = normalize(policy.obs_stats, rows[..., : setup.own_size], OBS_CLIP)
+    return jnp.concatenate([own, rows[..., setup.own_size :]], axis=-1)
+
+
+def _inputs(setup: Setup, features: Array) -> tuple[Array, ...]:
+    """What actor and critic are fed, from the features of a batch; one array where both see the same."""
+    if not setup.is_central:
+        return (preprocess.unpack(setup.observation, features, jnp) if setup.packed else features,)
+    own = features[..., : setup.own_size]
+    if not setup.packed:
+        return own, features
+    everyone = features.reshape(*features.shape[:-1], setup.num_everyone, setup.own_size)
+    seen = preprocess.unpack(setup.observation, everyone, jnp)
+    seen = seen.reshape(*features.shape[:-1], setup.critic_size)
+    return seen[..., : spaces.feature_size(setup.observation)], seen
+
+
+def _normalize_reward(setup: Setup, hyper: Hyper, learner: Learner, rollout: Rollout) -> tuple[Learner, Rollout]:
     """Scale rewards by the deviation of the discounted return seen so far, this rollout included."""
     if not setup.norm_reward:
-        return state, rollout
+        return learner, rollout
     ended = rollout.terminated | rollout.truncated
-    carried, returns = discounted_running_return(state.discounted_return, rollout.reward, ended, hyper.gamma)
-    stats = merge_batch(state.return_stats, returns.reshape(-1))
-    state = eqx.tree_at(lambda s: (s.discounted_return, s.return_stats), state, (carried, stats))
-    return state, eqx.tree_at(lambda r: r.reward, rollout, scale(stats, rollout.reward, REWARD_CLIP))
+    carried, returns = discounted_running_return(learner.discounted_return, rollout.reward, ended, hyper.gamma)
+    stats = merge_batch(learner.return_stats, returns.reshape(-1), _flat_weight(rollout))
+    learner = eqx.tree_at(lambda s: (s.discounted_return, s.return_stats), learner, (carried, stats))
+    return learner, eqx.tree_at(lambda r: r.reward, rollout, scale(stats, rollout.reward, REWARD_CLIP))
 
 
-def _move_obs_stats(setup: Setup, state: TrainState, rollout: Rollout) -> TrainState:
+def _move_obs_stats(setup: Setup, learner: Learner, rollout: Rollout) -> Learner:
     if not setup.norm_obs:
-        return state
-    seen = rollout.features.reshape(-1, rollout.features.shape[-1])
-    return eqx.tree_at(lambda s: s.obs_stats, state, merge_batch(state.obs_stats, seen))
+        return learner
+    agents = setup.agents if setup.is_central else slice(None)
+    seen = rollout.features[..., agents, : setup.own_size].reshape(-1, setup.own_size)
+    return eqx.tree_at(lambda s: s.obs_stats, learner, merge_batch(learner.obs_stats, seen, _flat_weight(rollout)))
+
+
+def _flat_weight(rollout: Rollout) -> Float[Array, "M"] | None:
+    """0 for steps of agents that had left the episode; None with a single agent."""
+    return None if rollout.active is None else rollout.active.astype(jnp.float32).reshape(-1)

@@ -19,9 +19,10 @@ from courtside import __version__
 from courtside.errors import CourtsideError
 
 VERBS = {
-    "train": ("train", "train [PRESET]", "train an agent; the preset is cartpole unless you name another"),
+    "train": ("train", "train [PRESET]", "train an agent; the preset is redblue unless you name another"),
     "resume": ("resume", "resume RUN", "go on with a run that was stopped or killed"),
     "eval": ("evaluate", "eval RUN", "play episodes with a trained policy and print its score"),
+    "play": ("play", "play ENV", "play a world yourself, with the keyboard"),
     "check": ("check", "check ENV", "test whether an environment keeps the contract"),
     "presets": ("presets", "presets", "list the known-good settings and what they are judged by"),
     "envs": ("envs", "envs", "list the worlds you can train on"),

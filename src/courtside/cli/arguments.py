@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import difflib
 import functools
+from collections import deque
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 from courtside.errors import ConfigError
+from courtside.options import parse_whole as parse_whole
+from courtside.words import word_faults
 
 
 class Parser(argparse.ArgumentParser):
@@ -36,6 +39,32 @@ class Parser(argparse.ArgumentParser):
         raise ConfigError(f"{self.prog} does not know what to do with {flag!r}; `{self.prog} --help` tells more.")
 
 
+def pull_words(args: list[str], flag: str, example: str) -> tuple[list[str], list[str]]:
+    """NAME=VALUE words behind each mention of `flag`, and the arguments without them."""
+    words: list[str] = []
+    rest = deque(args)
+    kept: list[str] = []
+    while rest:
+        arg = rest.popleft()
+        if arg.partition("=")[0] not in (flag, flag.replace("-", "_").replace("__", "--", 1)):
+            kept.append(arg)
+            continue
+        if "=" in arg:
+            rest.appendleft(arg.partition("=")[2])
+        words += take_words(flag, rest, example)
+    return words, kept
+
+
+def take_words(flag: str, rest: deque[str], example: str) -> list[str]:
+    """NAME=VALUE words up to the next flag or plain word, which have no such sign in them."""
+    found = [rest.popleft()] if rest else [""]
+    if faults := word_faults(flag, found, example):
+        raise ConfigError(faults[0])
+    while rest and "=" in rest[0] and not rest[0].startswith("-"):
+        found.append(rest.popleft())
+    return found
+
+
 def unknown_flag(flag: str, known: list[str], see: str) -> ConfigError:
     """An error that lists the near flags; dashes do not count, or every flag would be near every other."""
     by_word = {name.lstrip("-"): name for name in known}
@@ -55,16 +84,3 @@ def _read_whole(flag: str, least: int, most: int | None, text: str) -> int:
         bounds = f"of {least} or more" if most is None else f"from {least} to {most}"
         raise ConfigError(f"{flag} is {text!r}, but it must be a whole number {bounds}.")
     return number
-
-
-def parse_whole(text: str) -> int | None:
-    """The whole number that `text` writes, also as 1e6; None when it is none."""
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return int(number) if number.is_integer() else None

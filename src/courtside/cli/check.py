@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 
 from courtside import registry
-from courtside.cli.arguments import Parser, whole_number
+from courtside.cli.arguments import Parser, pull_words, whole_number
 from courtside.config import MAX_SEED
 from courtside.envs.findings import CheckResult
+from courtside.words import split_words
 
 ABOUT = """Try the contract on an environment and say in plain words what is wrong.
 
-ENV is a name from `courtside envs`, gym:NAME for a Gymnasium env, or module:Class for your own of either kind.
+ENV is a name from `courtside envs`, gym:NAME for a Gymnasium env, pz:module for a PettingZoo one, or module:Class for
+your own. --env-options NAME=VALUE ... tells a JAX world something.
 Exit status: 0 it keeps the contract, 1 it does not, 2 there is no such environment."""
 
 
@@ -22,31 +24,30 @@ def main(args: list[str]) -> int:
     parser.add_argument(
         "--seed", type=whole_number("--seed", 0, MAX_SEED), default=0, help="seed of everything random (0)"
     )
-    options = parser.read(args)
-    source = registry.find_env(options.env)
+    words, args = pull_words(args, "--env-options", "view_size=5")
+    found = parser.read(args)
+    source = registry.find_env(found.env)
     if source.note:
         print(source.note)
-    results = examine(source, options.seed, options.steps)
-    for line in lines(options.env, results):
+    results = examine(source, found.seed, found.steps, split_words(words))
+    for line in lines(found.env, results):
         print(line)
     return 1 if any(result.faults for result in results) else 0
 
 
-def examine(source: registry.EnvSource, seed: int, steps: int) -> list[CheckResult]:
-    """The checks of our own contract for JAX worlds, those of Gymnasium's for the rest."""
-    world = None
-    if source.kind == "jax":
-        world = registry.make_jax_env(source.name)
-    elif source.kind == "module":
-        world = registry.build_own(source.name)
+def examine(source: registry.EnvSource, seed: int, steps: int, options: dict[str, str]) -> list[CheckResult]:
+    """The checks of our own contract for JAX worlds, those of Gymnasium's or PettingZoo's for the rest."""
+    world = registry.build_world(source, options)
     if world is not None:
         from courtside.envs.check import run_checks
 
         return run_checks(world, key=seed, steps=steps)
     from courtside.hosts.check import run_gym_checks
-    from courtside.hosts.gym_make import build_env, full_id
+    from courtside.hosts.kinds import full_id, kind_of
+    from courtside.hosts.pz_check import run_parallel_checks
 
-    return run_gym_checks(functools.partial(build_env, full_id(source)), seed=seed, steps=steps)
+    env_id, run = full_id(source), run_parallel_checks if source.kind == "pz" else run_gym_checks
+    return run(functools.partial(kind_of(env_id).build, env_id), seed=seed, steps=steps)
 
 
 def lines(env_id: str, results: list[CheckResult]) -> list[str]:

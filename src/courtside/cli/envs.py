@@ -1,4 +1,4 @@
-"""`courtside envs`: the worlds you can train on."""
+"""`courtside envs`: the worlds you can train on; `courtside envs NAME`: one of them, with all it can be told."""
 
 from __future__ import annotations
 
@@ -7,31 +7,93 @@ from typing import Any
 
 from courtside import registry, spaces
 from courtside.cli.arguments import Parser
+from courtside.config import wanted
+from courtside.errors import ConfigError
+from courtside.options import Option
 
 COLUMNS = ("name", "what it is", "sees", "does", "agents", "time limit", "also answers to")
+WIDEST = 54
+OPTION_COLUMNS = ("option", "default", "must be", "meaning")
 
 OTHERS = """gym:NAME       any Gymnasium env, such as gym:LunarLander-v3 (needs the gym extra)
+pz:module      any PettingZoo ParallelEnv, such as pz:pettingzoo.butterfly.pistonball_v6 (needs the pettingzoo extra)
 module:Class   your own: a courtside world or a gymnasium.Env that can be imported from here
 
-Test one with `courtside check ENV`, train on one with `courtside train --env-id ENV`."""
+See a world's options with `courtside envs NAME`, test one with `courtside check ENV`, train with `courtside train --env-id ENV`."""
 
 
 def main(args: list[str]) -> int:
-    parser = Parser("envs", "List the worlds you can train on.")
+    parser = Parser("envs", "List the worlds you can train on, or tell all about one of them.")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="one world: its options, agents and spaces")
     parser.add_argument("--json", action="store_true", help="print them as JSON, with their complete spaces")
-    if parser.read(args).json:
-        print(json.dumps([record(entry) for entry in registry.ENVS]))
-        return 0
-    print("\n".join([*table([COLUMNS, *(row(entry) for entry in registry.ENVS)]), "", OTHERS]))
+    found = parser.read(args)
+    chosen = registry.ENVS if found.name is None else (find(found.name),)
+    if found.json:
+        records = [record(entry) for entry in chosen]
+        print(json.dumps(records if found.name is None else records[0] | {"options": option_records(found.name)}))
+    else:
+        print("\n".join(page() if found.name is None else one_page(chosen[0])))
     return 0
 
 
+def find(env_id: str) -> registry.EnvEntry:
+    """The entry that an id leads to; only worlds of ours have one."""
+    source = registry.find_env(env_id)
+    if source.kind != "jax":
+        raise ConfigError(f"{env_id} is not a world of ours; `courtside check {env_id}` tries it.")
+    return registry.find_entry(source.name)
+
+
+def page() -> list[str]:
+    """All worlds, group by group."""
+    lines: list[str] = []
+    for group, about in registry.GROUPS.items():
+        rows = [row(entry) for entry in registry.ENVS if entry.group == group]
+        lines += [f"{group}: {about}", *table([COLUMNS, *rows]), ""]
+    return [*lines, OTHERS]
+
+
+def one_page(entry: registry.EnvEntry) -> list[str]:
+    """One world with its agents, spaces and options."""
+    world = registry.make_jax_env(entry.name)
+    facts = {
+        "agents": ", ".join(world.spec.names),
+        "sees": spaces.describe(world.spec.observation),
+        "does": spaces.describe(world.spec.action),
+        "time limit": time_limit(world),
+        "scripts": ", ".join(getattr(world, "scripts", ())) or "-",
+        "also answers to": "\n                 ".join(entry.aliases) or "-",
+    }
+    lines = [f"{entry.name}: {entry.about}", "", *(f"{name:<16} {text}" for name, text in facts.items()), ""]
+    return lines + option_lines(registry.world_options(entry.name))
+
+
+def time_limit(world: Any) -> str:
+    """Steps after which an episode is cut, by the spec or by the world itself."""
+    own = getattr(getattr(world, "options", None), "max_steps", None)
+    limit = world.spec.time_limit or own
+    return "-" if limit is None else str(limit)
+
+
+def option_lines(options: tuple[Option, ...]) -> list[str]:
+    if not options:
+        return ["It has no options."]
+    rows = [(option.name, str(option.default), wanted(option.kind), option.about) for option in options]
+    example = f"Change them with --env-options {rows[0][0]}={rows[0][1]}, several with spaces between."
+    return [*table([OPTION_COLUMNS, *rows]), "", example]
+
+
 def row(entry: registry.EnvEntry) -> tuple[str, ...]:
-    """One line of the table."""
-    spec = registry.make_jax_env(entry.name).spec
-    sees, does = spaces.describe(spec.observation), spaces.describe(spec.action)
-    limit = "-" if spec.time_limit is None else str(spec.time_limit)
-    return entry.name, entry.about, sees, does, str(spec.num_agents), limit, ", ".join(entry.aliases) or "-"
+    """One line of the table; what is too long for it is told by the page of the world."""
+    world = registry.make_jax_env(entry.name)
+    sees, does = (_short(spaces.describe(space)) for space in (world.spec.observation, world.spec.action))
+    more = f" and {len(entry.aliases) - 1} more" if len(entry.aliases) > 1 else ""
+    also = f"{entry.aliases[0]}{more}" if entry.aliases else "-"
+    return entry.name, entry.about, sees, does, str(world.spec.num_agents), time_limit(world), also
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 3]}..."
 
 
 def record(entry: registry.EnvEntry) -> dict[str, Any]:
@@ -39,13 +101,23 @@ def record(entry: registry.EnvEntry) -> dict[str, Any]:
     spec = registry.make_jax_env(entry.name).spec
     return {
         "name": entry.name,
+        "group": entry.group,
         "about": entry.about,
         "observation": spaces.to_json(spec.observation),
         "action": spaces.to_json(spec.action),
         "num_agents": spec.num_agents,
+        "agents": list(spec.names),
         "time_limit": spec.time_limit,
         "aliases": list(entry.aliases),
     }
+
+
+def option_records(name: str) -> list[dict[str, Any]]:
+    return [_option_record(option) for option in registry.world_options(find(name).name)]
+
+
+def _option_record(option: Option) -> dict[str, Any]:
+    return {"name": option.name, "default": option.default, "wanted": wanted(option.kind), "about": option.about}
 
 
 def table(rows: list[tuple[str, ...]]) -> list[str]:

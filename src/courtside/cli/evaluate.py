@@ -27,6 +27,8 @@ def main(args: list[str]) -> int:
         deterministic=found.deterministic,
         which="last" if found.last else "best",
         seed=found.seed,
+        video=found.video,
+        video_episodes=found.video_episodes,
     )
     for note in result.notes:
         print(f"note: {note}", file=sys.stderr)
@@ -52,6 +54,16 @@ def make_parser() -> Parser:
         type=whole_number("--seed", 0, MAX_SEED),
         help="seed of the episodes (default: from the run's)",
     )
+    parser.add_argument(
+        "--video", metavar="FILE", help="film the first episodes, as .mp4 or .gif (needs the video extra)"
+    )
+    parser.add_argument(
+        "--video-episodes",
+        metavar="N",
+        type=whole_number("--video-episodes", 1),
+        default=3,
+        help="how many of them (default: 3)",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object, for scripts")
     return parser
 
@@ -65,4 +77,5 @@ def describe(result: Any) -> list[str]:
         f"return      mean {figure(result.mean)}, std {figure(result.std)}",
         f"            IQM {figure(result.iqm)} (95% interval {figure(result.iqm_low)} to {figure(result.iqm_high)})",
         f"length      mean {figure(result.mean_length)}",
+        *([f"video       {result.video}"] if result.video else []),
     ]

@@ -14,22 +14,30 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, get_args, get_origin, get_type_hints
 
-from courtside.cli.arguments import parse_whole, unknown_flag
-from courtside.config import Config, EnvConfig, NetConfig, PPOConfig, RunConfig, wanted
+from courtside.cli.arguments import parse_whole, take_words, unknown_flag
+from courtside.config import WORD_LISTS, Config, EnvConfig, NetConfig, PPOConfig, RunConfig, wanted
 from courtside.errors import ConfigError
-from courtside.presets import find_base
+from courtside.options import NO, YES
+from courtside.presets import changed_task_notes, find_base
+from courtside.words import merge_words
 
 HELP = "courtside train --help"
 
-RENAMED = {"gym_id": "env_id", "track": "wandb", "wandb_project_name": "wandb_project"}
-"""CleanRL's name -> ours, where they differ."""
+RENAMED = {"gym_id": "env_id", "track": "wandb", "wandb_project_name": "wandb_project", "opponent": "opponents"}
+"""CleanRL's name -> ours, where they differ; and one opponent is written in the singular."""
 
-UNUSED_SWITCHES = {"cuda", "torch_deterministic", "capture_video", "save_model", "upload_model", "gae"}
+UNUSED_SWITCHES = {
+    "cuda",
+    "torch_deterministic",
+    "capture_video",
+    "save_model",
+    "save_checkpoint",
+    "upload_model",
+    "gae",
+    "debug_mode",
+}
 UNUSED_VALUES = {"wandb_entity", "hf_entity", "batch_size", "minibatch_size", "num_iterations"}
 """CleanRL's flags that mean nothing here; CleanRL itself overwrites the last three."""
-
-YES = {"true", "1", "yes", "y", "t", "on"}
-NO = {"false", "0", "no", "n", "f", "off"}
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,7 @@ class Line:
 
     preset: str | None = None
     values: dict[str, list[str]] = field(default_factory=dict)
-    """Setting -> its words; the last mention wins."""
+    """Setting -> its words; the last mention wins, but lists of NAME=VALUE words add up."""
     unused: list[str] = field(default_factory=list)
     wants_help: bool = False
 
@@ -67,7 +75,7 @@ def read_config(args: list[str]) -> tuple[Config, list[str]]:
             f"--require-pass needs thresholds, but there are none for {config.env.env_id} in the preset "
             f"{config.preset!r}; leave it out, or train a preset from `courtside presets` on its own world."
         )
-    return config, [*notes, *_unused_notes(line)]
+    return config, [*notes, *changed_task_notes(base, config), *_unused_notes(line)]
 
 
 def _unused_notes(line: Line) -> list[str]:
@@ -120,6 +128,8 @@ def _take_flag(word: str, words: deque[str], line: Line, types: dict[str, Any]) 
         found = _take_values(written, words, types.get(name))
     if _is_unused(name):
         line.unused.append("--" + name.replace("_", "-"))
+    elif types[name] in WORD_LISTS:
+        line.values[name] = [*line.values.get(name, []), *found]
     else:
         line.values[name] = found
 
@@ -150,6 +160,8 @@ def _take_values(written: str, words: deque[str], kind: Any) -> list[str]:
         raise ConfigError(f"{written} needs a value behind it; `{HELP}` tells what it means.")
     if get_origin(kind) is not tuple:
         return [_plain(words.popleft(), kind)]
+    if kind in WORD_LISTS:
+        return take_words(written, words, "blue=random" if "opponent" in written else "view_size=5")
     found = words.popleft().strip("()[]").replace(",", " ").split()
     while words and parse_whole(words[0]) is not None:
         found.append(words.popleft())
@@ -165,12 +177,17 @@ def _plain(word: str, kind: Any) -> str:
 
 def parse_line(line: Line, base: Config) -> Flags:
     """Turn the words into typed settings, or name the one that does not fit its type."""
-    words = {name: _words(name, values) for name, values in line.values.items()}
+    words = {name: _words(name, _with_base(name, values, base)) for name, values in line.values.items()}
     try:
         return parse([word for flag in words.values() for word in flag], base)
     except SystemExit:
         faults = [_type_fault(name, line.values[name]) for name, flag in words.items() if not _parses(flag, base)]
     raise ConfigError(" ".join(faults))
+
+
+def _with_base(name: str, values: list[str], base: Config) -> list[str]:
+    """Lists of NAME=VALUE words are added to those of the preset, so that changing one option keeps the others."""
+    return list(merge_words(getattr(base.env, name), values)) if setting_types()[name] in WORD_LISTS else values
 
 
 def _words(name: str, values: list[str]) -> list[str]:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-import itertools
 import re
-import textwrap
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
@@ -18,6 +14,7 @@ from rich.text import Text
 from courtside.cli.numbers import count, megabytes
 from courtside.config import Config
 from courtside.events import Started
+from courtside.options import field_docs
 from courtside.presets import PRESETS
 
 SIZES = (
@@ -70,13 +67,8 @@ def _written(value: Any) -> str:
 
 @cache
 def meanings(kind: type) -> dict[str, str]:
-    """Field or property -> the first clause of the text under it, read from the source so that it stands once."""
-    body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # pyright: ignore[reportAttributeAccessIssue]
-    found = {node.name: ast.get_docstring(node) or "" for node in body if isinstance(node, ast.FunctionDef)}
-    for node, text in itertools.pairwise(body):
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(text, ast.Expr):
-            found[node.target.id] = ast.literal_eval(text.value)
-    return {name: _first_clause(text) for name, text in found.items()}
+    """Field or property -> the first clause of the text under it."""
+    return {name: _first_clause(text) for name, text in field_docs(kind).items()}
 
 
 def _first_clause(text: str) -> str:

@@ -6,17 +6,19 @@ in the TrainState; an engine itself holds only compiled programs and, for host w
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from courtside.algos import ppo
+from courtside.algos.team import Team
 from courtside.config import Config
 from courtside.envs.base import EnvSpec
 from courtside.episodes import Episodes
 from courtside.errors import EnvContractError
-from courtside.registry import build_own, find_env, make_jax_env
+from courtside.registry import build_world, find_env
 from courtside.types import Policy, TrainState
+from courtside.words import split_words
 
 COMPILE_THREAD = "courtside-compile"
 """Name of the threads that compile: a process that ends while one is at work must not wait for it."""
@@ -33,7 +35,9 @@ class Engine(Protocol):
     """What `train.run` and evaluation need of a world and an algorithm."""
 
     spec: EnvSpec
-    setup: ppo.Setup
+    team: Team
+    opponents: tuple[Any, ...]
+    """Networks of opponents, to be kept in a new run folder (`recruit.keep`)."""
 
     def compile(self) -> None:
         """Build every program ahead of time; runs in a thread of its own, so that the terminal lives."""
@@ -55,8 +59,8 @@ class Engine(Protocol):
         """Share of the Rollout Phase in a chunk of `num_updates` that took `seconds`."""
         ...
 
-    def play(self, policy: Policy, seed: int, episodes: int, deterministic: bool) -> Episodes:
-        """Whole episodes under a policy; the same policy and seed give the same episodes."""
+    def play(self, policies: tuple[Policy, ...], seed: int, episodes: int, deterministic: bool) -> Episodes:
+        """Whole episodes under the policies of all groups; the same policies and seed give the same episodes."""
         ...
 
     def memory_mb(self) -> dict[str, float]:
@@ -70,18 +74,21 @@ class Engine(Protocol):
     def close(self) -> None: ...
 
 
-def make_engine(config: Config) -> Engine:
-    """The engine that fits the env id."""
+def make_engine(config: Config, run_dir: Path | None = None) -> Engine:
+    """The engine that fits the env id; the opponents of an existing run come from the copies in its folder."""
     from courtside.engines.host_engine import HostEngine
     from courtside.engines.jax_engine import JaxEngine
+    from courtside.recruit import recruit, refuse_opponents
 
     source = find_env(config.env.env_id)
-    if source.kind == "jax":
-        return JaxEngine(config, make_jax_env(source.name), source.note)
-    if source.kind == "module" and (env := build_own(source.name)) is not None:
+    env = build_world(source, split_words(config.env.env_options))
+    if env is None:
+        refuse_opponents(config)
+        return HostEngine(config, source)
+    if source.kind == "module":
         _refuse_broken(source.name, env)
-        return JaxEngine(config, env)
-    return HostEngine(config, source)
+    env, opponents = recruit(config, env, run_dir)
+    return JaxEngine(config, env, source.note, opponents)
 
 
 def _refuse_broken(target: str, env: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -14,7 +14,8 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from courtside import memory, spaces
-from courtside.algos import ppo
+from courtside.algos import ppo, team
+from courtside.algos.team import Team, make_team
 from courtside.config import Config
 from courtside.engines import Rows
 from courtside.episodes import Episodes, play_host_episodes
@@ -29,6 +30,9 @@ from courtside.types import EpisodeEnd, Metrics, Policy, Rollout, TrainState
 
 MAX_EVAL_ENVS = 16
 
+Chooser = Callable[[np.ndarray, int], list[np.ndarray]]
+"""Features [B, A, D] and the number of the step -> actions, one array per group of agents."""
+
 
 class HostEngine:
     """See `engines.Engine`.
@@ -38,6 +42,7 @@ class HostEngine:
 
     def __init__(self, config: Config, source: EnvSource) -> None:
         self.config, self._source = config, source
+        self.opponents: tuple[Any, ...] = ()
         self._host: Host | None = None
         self._eval_host: Host | None = None
         self._is_closed = False
@@ -46,14 +51,14 @@ class HostEngine:
         self._notices = [source.note] if source.note else []
         self._forecast = self._foresee()
         self.spec = self.host.spec if self._forecast is None else self._forecast.spec
-        self.setup = ppo.make_setup(config, self.spec.observation, self.spec.action, self.spec.num_agents)
+        self.team = make_team(config, self.spec)
         self.hyper = ppo.make_hyper(config)
-        self._init = jax.jit(functools.partial(init_learner, self.setup))
-        self._draw = jax.jit(functools.partial(draw_noise, self.setup), static_argnums=1)
+        self._init = jax.jit(functools.partial(init_learners, self.team))
+        self._draw = jax.jit(functools.partial(draw_rollout_noise, self.team), static_argnums=1)
         self._policy_tree = jax.tree.structure(self.template().policy)
         self._act = jax.jit(self._act_on_leaves)
         self._greedy = jax.jit(self._act_greedily_on_leaves)
-        self._update: Callable[..., Any] = jax.jit(functools.partial(learn, self.setup), donate_argnums=1)
+        self._update: Callable[..., Any] = jax.jit(functools.partial(learn, self.team), donate_argnums=1)
 
     def _foresee(self) -> Forecast | None:
         """What the envs will be like; None where the one that was tried failed but failures are to be survived."""
@@ -85,30 +90,38 @@ class HostEngine:
             _ = self.host  # serial envs wait for the thread that will step them: they may be bound to it
         state = self._init(np.uint32(0))
         features = self._empty_features(self.config.env.num_envs)
-        key, noise = self._draw(state.key, self.setup.num_steps)
-        self._act(jax.tree.leaves(state.policy), features, np.asarray(noise[0]))
-        self._update(self.hyper, state, key, *self._empty_rollout(features, np.asarray(noise)))
+        key, noise = self._draw(state.key, self.team.num_steps)
+        self._act(jax.tree.leaves(state.policy), features, [np.asarray(part[0]) for part in noise])
+        self._update(self.hyper, state, key, *self._empty_rollout(features))
 
-    def _act_on_leaves(self, leaves: list[Array], features: Array, noise: Array) -> Array:
+    def _act_on_leaves(self, leaves: list[Array], features: Array, noise: Sequence[Array]) -> tuple[Array, ...]:
         """The policy comes as a plain list: taking a tree of modules apart at every step would cost as much as acting."""
-        # A feed-forward policy remembers nothing, so its state is empty and need not be carried from step to step.
-        return ppo.act(self.setup, jax.tree.unflatten(self._policy_tree, leaves), features, (), noise)[0]
+        # Feed-forward policies remember nothing, so their state is empty and need not be carried from step to step.
+        policies = jax.tree.unflatten(self._policy_tree, leaves)
+        return team.act(self.team, policies, features, ((),) * len(policies), noise)[0]
 
-    def _act_greedily_on_leaves(self, leaves: list[Array], features: Array) -> Array:
-        return ppo.act_greedily(self.setup, jax.tree.unflatten(self._policy_tree, leaves), features, ())[0]
+    def _act_greedily_on_leaves(self, leaves: list[Array], features: Array) -> tuple[Array, ...]:
+        policies = jax.tree.unflatten(self._policy_tree, leaves)
+        return team.act(self.team, policies, features, ((),) * len(policies), None)[0]
 
     def _empty_features(self, num_envs: int) -> np.ndarray:
-        size = spaces.feature_size(self.spec.observation)
+        size = max(max(spaces.feature_size(group.observation), group.row_size) for group in self.team.groups)
         return np.zeros((num_envs, self.spec.num_agents, size), np.float32)
 
-    def _empty_rollout(self, features: np.ndarray, noise: np.ndarray) -> tuple[Rollout, EpisodeEnd]:
+    def _empty_rollout(self, features: np.ndarray) -> tuple[Rollout, EpisodeEnd]:
         """Zeros of the right shapes."""
-        number = jnp.zeros(noise.shape[:3], jnp.float32)
+        steps = self.team.num_steps
+        number = jnp.zeros((steps, *features.shape[:2]), jnp.float32)
         flag = number > 0
-        many = jnp.broadcast_to(jnp.asarray(features), (len(noise), *features.shape))
-        head = jnp.zeros((*noise.shape[:3], distributions.head_size(self.spec.action)))
-        rollout = Rollout(many, distributions.mode(self.spec.action, head), number, flag, flag, many, many[0])
+        many = jnp.broadcast_to(jnp.asarray(features), (steps, *features.shape))
+        actions = tuple(self._no_action(group) for group in self.team.groups)
+        active = flag if self.team.num_agents > 1 else None
+        rollout = Rollout(many, actions, number, flag, flag, many, many[0], active)
         return rollout, EpisodeEnd(flag[..., 0], number, number[..., 0].astype(jnp.int32))
+
+    def _no_action(self, group: ppo.Setup) -> Array:
+        batch = (group.num_steps, group.num_envs, group.num_agents)
+        return distributions.mode(group.action, jnp.zeros((*batch, distributions.head_size(group.action))))
 
     def init(self) -> TrainState:
         return self._init(np.uint32(self.config.run.seed))
@@ -129,35 +142,36 @@ class HostEngine:
         if self._features is None:
             self._features = np.array(host.reset(self._episode_seed(int(state.update))))
             # Episodes that a kill cut off do not go on in the new ones.
-            nothing = jnp.zeros_like(state.discounted_return)
-            state = eqx.tree_at(lambda s: s.discounted_return, state, nothing)
-        key, noise = self._draw(state.key, self.setup.num_steps)
-        choose = self._chooser(state.policy, np.asarray(noise))
-        self._features, rollout, ends = collect_host(host, choose, self._features, self.setup.num_steps)
+            sums = lambda s: tuple(learner.discounted_return for learner in s.learners)  # noqa: E731
+            state = eqx.tree_at(sums, state, tuple(map(jnp.zeros_like, sums(state))))
+        key, noise = self._draw(state.key, self.team.num_steps)
+        choose = self._chooser(state.policy, [np.asarray(part) for part in noise])
+        got = collect_host(host, self.team, choose, self._features, self.team.num_steps)
+        self._features = got.features
         self._rollout_seconds += time.perf_counter() - start
-        return self._update(self.hyper, state, key, rollout, ends)
+        return self._update(self.hyper, state, key, got.rollout, got.ends)
 
     def _episode_seed(self, update: int) -> int:
         """Seed of the envs: the run's own at the start, another one where a resumed run restarts its episodes."""
         return (self.config.run.seed + 1_000_003 * update) % 2**31
 
-    def _chooser(self, policy: Policy, noise: np.ndarray) -> Callable[[np.ndarray, int], np.ndarray]:
-        leaves, act = jax.tree.leaves(policy), self._act
-        return lambda features, t: np.asarray(act(leaves, features, noise[t]))
+    def _chooser(self, policies: tuple[Policy, ...], noise: list[np.ndarray]) -> Chooser:
+        leaves, act = jax.tree.leaves(policies), self._act
+        return lambda features, t: [np.asarray(a) for a in act(leaves, features, [part[t] for part in noise])]
 
     def rollout_share(self, state: TrainState, num_updates: int, seconds: float) -> float:
         return min(1.0, self._rollout_seconds / seconds)
 
-    def play(self, policy: Policy, seed: int, episodes: int, deterministic: bool) -> Episodes:
+    def play(self, policies: tuple[Policy, ...], seed: int, episodes: int, deterministic: bool) -> Episodes:
         """With envs of its own, so that training episodes go on undisturbed."""
         if self._eval_host is None:
             self._eval_host = self._make_eval_host(min(MAX_EVAL_ENVS, episodes))
-        leaves = jax.tree.leaves(policy)
+        leaves = jax.tree.leaves(policies)
         if deterministic:
-            choose = lambda features, t: np.asarray(self._greedy(leaves, features))  # noqa: E731
+            choose = lambda features, t: [np.asarray(a) for a in self._greedy(leaves, features)]  # noqa: E731
         else:
             choose = self._sampler(leaves, seed, self._eval_host.num_envs)
-        return play_host_episodes(self._eval_host, choose, seed, episodes)
+        return play_host_episodes(self._eval_host, self.team, choose, seed, episodes)
 
     def _make_eval_host(self, num_envs: int) -> Host:
         if self._host is None and self._forecast is not None:  # else asked when the training envs were built
@@ -169,18 +183,17 @@ class HostEngine:
     def _eval_envs_mb(self, num_envs: int) -> float:
         return foresee(self._source, num_envs, self.config.env).memory_mb
 
-    def _sampler(self, leaves: list[Array], seed: int, num_envs: int) -> Callable[[np.ndarray, int], np.ndarray]:
+    def _sampler(self, leaves: list[Array], seed: int, num_envs: int) -> Chooser:
         """Draws actions with noise that is made a block at a time."""
         block, key = 256, make_key(np.uint32(seed))
-        noise = np.zeros(0)
+        noise: list[np.ndarray] = []
 
-        def choose(features: np.ndarray, t: int) -> np.ndarray:
+        def choose(features: np.ndarray, t: int) -> list[np.ndarray]:
             nonlocal key, noise
             if t % block == 0:
-                batch = (block, num_envs, self.spec.num_agents)
                 key, noise_key = jax.random.split(key)
-                noise = np.asarray(distributions.draw_noise(self.spec.action, noise_key, batch))
-            return np.asarray(self._act(leaves, features, noise[t % block]))
+                noise = [np.asarray(part) for part in team.draw_noise(self.team, noise_key, (block, num_envs))]
+            return [np.asarray(a) for a in self._act(leaves, features, [part[t % block] for part in noise])]
 
         return choose
 
@@ -188,7 +201,7 @@ class HostEngine:
         parts = {memory.HOST_ENVS: self._forecast.memory_mb if self._forecast else self.host.memory_mb()}
         if self._forecast and self.config.eval_updates:
             parts[memory.EVAL_ENVS] = self._eval_envs_mb(min(MAX_EVAL_ENVS, self.config.run.eval_episodes))
-        return parts | memory.learner_mb(self.setup, self.template())
+        return parts | memory.learner_mb(self.team, self.template())
 
     def notices(self) -> list[str]:
         notices, self._notices = self._notices, []
@@ -205,21 +218,20 @@ class HostEngine:
                 host.close()
 
 
-def init_learner(setup: ppo.Setup, seed: Array) -> TrainState:
-    return ppo.init(setup, jax.random.split(make_key(seed))[0])
+def init_learners(learners: Team, seed: Array) -> TrainState:
+    return team.init(learners, jax.random.split(make_key(seed))[0])
 
 
-def draw_noise(setup: ppo.Setup, key: PRNGKeyArray, num_steps: int) -> tuple[PRNGKeyArray, Array]:
+def draw_rollout_noise(learners: Team, key: PRNGKeyArray, num_steps: int) -> tuple[PRNGKeyArray, tuple[Array, ...]]:
     """The action noise of one rollout, and the key to go on with."""
     key, noise_key = jax.random.split(key)
-    batch = (num_steps, setup.num_envs, setup.num_agents)
-    return key, distributions.draw_noise(setup.action, noise_key, batch)
+    return key, team.draw_noise(learners, noise_key, (num_steps, learners.num_envs))
 
 
 def learn(
-    setup: ppo.Setup, hyper: ppo.Hyper, state: TrainState, key: PRNGKeyArray, rollout: Rollout, ends: EpisodeEnd
+    learners: Team, hyper: ppo.Hyper, state: TrainState, key: PRNGKeyArray, rollout: Rollout, ends: EpisodeEnd
 ) -> tuple[TrainState, Metrics]:
     """The Learning Phase on what a host collected."""
     state = eqx.tree_at(lambda s: s.key, state, key)
-    state, metrics = ppo.update(setup, hyper, state, rollout)
-    return state, summarize_episodes(ends) | metrics
+    state, metrics = team.update(learners, hyper, state, rollout)
+    return state, summarize_episodes(ends, learners.names) | metrics

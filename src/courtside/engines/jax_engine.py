@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,11 +14,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from courtside import backend, memory, rollout
-from courtside.algos import ppo
+from courtside.algos import ppo, team
+from courtside.algos.team import Team, make_team
 from courtside.config import Config
 from courtside.engines import COMPILE_THREAD, MAX_CHUNK, Rows
 from courtside.envs.base import Env
-from courtside.episodes import Episodes, play_episodes
+from courtside.episodes import Episodes, Trace, play_episodes, trace_episodes
+from courtside.errors import EnvContractError
 from courtside.keys import make_key
 from courtside.types import Policy, TrainState
 
@@ -30,35 +31,58 @@ Columns = dict[str, Float[Array, "max_chunk"]]
 class JaxEngine:
     """See `engines.Engine`."""
 
-    def __init__(self, config: Config, env: Env, note: str = "") -> None:
-        self.config, self.env, self.spec = config, env, env.spec
-        self.setup = ppo.make_setup(config, env.spec.observation, env.spec.action, env.spec.num_agents)
+    def __init__(self, config: Config, env: Env, note: str = "", opponents: tuple[Any, ...] = ()) -> None:
+        self.config, self.spec, self.opponents = config, env.spec, opponents
+        self.team = make_team(config, env.spec, packed=True)
         self.hyper = ppo.make_hyper(config)
         self._notices = [note] if note else []
+        self._arrays, self._world = eqx.partition(env, eqx.is_array)
         quick, good = backend.compiler_options(0), backend.compiler_options(2)
-        init, chunk = functools.partial(init_run, env, self.setup), functools.partial(run_updates, env, self.setup)
-        play = functools.partial(play_episodes, env, self.setup)
-        self._init: Callable[..., Any] = jax.jit(init, compiler_options=quick)
-        self._template: TrainState = jax.eval_shape(self._init, np.uint32(0))
-        self._chunk: Callable[..., Any] = jax.jit(chunk, donate_argnums=1, compiler_options=good)
-        self._play = jax.jit(play, static_argnums=(3, 4), compiler_options=good)
+        self._init: Callable[..., Any] = jax.jit(self._with_world(init_run), compiler_options=quick)
+        self._template: TrainState = jax.eval_shape(self._init, self._arrays, np.uint32(0))
+        chunk, play = self._with_world(run_updates), self._with_world(play_episodes)
+        self._chunk: Callable[..., Any] = jax.jit(chunk, donate_argnums=2, compiler_options=good)
+        self._play = jax.jit(play, static_argnums=(4, 5), compiler_options=good)
         self._evaluate: Callable[..., Any] | None = None
         """The evaluation that training itself does, compiled ahead."""
 
+    def _with_world(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """`function(world, team, ...)` as a program whose first argument is the arrays of the world.
+
+        Frozen opponents are such arrays: they are data, so other ones fit the same program.
+        """
+        return lambda arrays, *args: function(eqx.combine(arrays, self._world), self.team, *args)
+
+    @property
+    def env(self) -> Env:
+        return eqx.combine(self._arrays, self._world)
+
+    @env.setter
+    def env(self, env: Env) -> None:
+        """Take a world that differs in its arrays only, such as the parameters of an opponent: nothing is compiled anew."""
+        arrays, world = eqx.partition(env, eqx.is_array)
+        if not eqx.tree_equal(world, self._world) or _shapes(arrays) != _shapes(self._arrays):
+            raise EnvContractError("The new world differs from the old one in more than its arrays; make a new engine.")
+        self._arrays = arrays
+
     def compile(self) -> None:
         """The training program, the start and the evaluation side by side."""
-        state, run = self._template, self.config.run
+        state, run, world = self._template, self.config.run, self._arrays
         count, key = jax.ShapeDtypeStruct((), jnp.int32), jax.eval_shape(make_key, np.uint32(0))
-        play = (state.policy, state.policy_state, key, run.eval_episodes, run.eval_deterministic)
+        play = (world, state.policy, self._memories(), key, run.eval_episodes, run.eval_deterministic)
         with ThreadPoolExecutor(thread_name_prefix=COMPILE_THREAD) as pool:
-            chunk = pool.submit(_build, self._chunk, self.hyper, state, count)
-            init = pool.submit(_build, self._init, np.uint32(0))
+            chunk = pool.submit(_build, self._chunk, world, self.hyper, state, count)
+            init = pool.submit(_build, self._init, world, np.uint32(0))
             if self.config.eval_updates:
                 self._evaluate = pool.submit(_build, self._play, *play).result()
             self._chunk, self._init = chunk.result(), init.result()
 
+    def _memories(self) -> tuple[Any, ...]:
+        """What recurrent policies remember at the start: nothing, as long as all are feed-forward."""
+        return tuple(learner.policy_state for learner in self._template.learners)
+
     def init(self) -> TrainState:
-        return self._init(np.uint32(self.config.run.seed))
+        return self._init(self._arrays, np.uint32(self.config.run.seed))
 
     def template(self) -> TrainState:
         return self._template
@@ -67,7 +91,7 @@ class JaxEngine:
         return self._run(self.hyper, state, num_updates)
 
     def _run(self, hyper: ppo.Hyper, state: TrainState, num_updates: int) -> tuple[TrainState, Rows]:
-        state, rows = self._chunk(hyper, state, np.int32(num_updates))
+        state, rows = self._chunk(self._arrays, hyper, state, np.int32(num_updates))
         return state, {name: np.asarray(column)[:num_updates] for name, column in rows.items()}
 
     def rollout_share(self, state: TrainState, num_updates: int, seconds: float) -> float:
@@ -84,17 +108,22 @@ class JaxEngine:
         self._run(hyper, copy, num_updates)
         return time.perf_counter() - start
 
-    def play(self, policy: Policy, seed: int, episodes: int, deterministic: bool) -> Episodes:
-        key, start = make_key(np.uint32(seed)), self._template.policy_state
+    def play(self, policies: tuple[Policy, ...], seed: int, episodes: int, deterministic: bool) -> Episodes:
+        arguments = (self._arrays, policies, self._memories(), make_key(np.uint32(seed)))
         planned = (self.config.run.eval_episodes, self.config.run.eval_deterministic)
         if self._evaluate is not None and (episodes, deterministic) == planned:
-            return self._evaluate(policy, start, key)
-        return self._play(policy, start, key, episodes, deterministic)
+            return self._evaluate(*arguments)
+        return self._play(*arguments, episodes, deterministic)
+
+    def trace(self, policies: tuple[Policy, ...], seed: int, episodes: int, deterministic: bool) -> list[Trace]:
+        """The episodes that `play` plays with this seed, state by state."""
+        key = make_key(np.uint32(seed))
+        return trace_episodes(self.env, self.team, policies, self._memories(), key, episodes, deterministic)
 
     def memory_mb(self) -> dict[str, float]:
         state = self._template
-        envs = memory.tree_mb((state.env_state, state.obs)) * (1 + self.setup.num_steps)
-        return {"envs": envs, **memory.learner_mb(self.setup, state)}
+        envs = memory.tree_mb((state.env_state, state.obs)) * (1 + self.team.num_steps)
+        return {"envs": envs, **memory.learner_mb(self.team, state)}
 
     def notices(self) -> list[str]:
         notices, self._notices = self._notices, []
@@ -103,27 +132,31 @@ class JaxEngine:
     def close(self) -> None: ...
 
 
+def _shapes(tree: Any) -> Any:
+    return jax.tree.structure(tree), [(x.shape, x.dtype) for x in jax.tree.leaves(tree)]
+
+
 def _build(program: Any, *arguments: Any) -> Any:
     return program.lower(*arguments).compile()
 
 
-def init_run(env: Env, setup: ppo.Setup, seed: Array) -> TrainState:
-    """A fresh learner and its envs, drawn from the seed."""
+def init_run(env: Env, learners: Team, seed: Array) -> TrainState:
+    """Fresh learners and their envs, drawn from the seed."""
     init_key, env_key = jax.random.split(make_key(seed))
-    return rollout.start_envs(env, setup, ppo.init(setup, init_key), env_key)
+    return rollout.start_envs(env, learners, team.init(learners, init_key), env_key)
 
 
 def run_updates(
-    env: Env, setup: ppo.Setup, hyper: ppo.Hyper, state: TrainState, num_updates: Array
+    env: Env, learners: Team, hyper: ppo.Hyper, state: TrainState, num_updates: Array
 ) -> tuple[TrainState, Columns]:
     """`num_updates` times: Rollout Phase, Learning Phase. The count is traced, so one program serves every length."""
 
-    names = (*rollout.metric_names(env), *ppo.METRICS)
+    names = (*rollout.metric_names(env, learners), *team.metric_names(learners))
 
     def one_update(i: Array, carry: tuple[TrainState, Array]) -> tuple[TrainState, Array]:
         state, rows = carry
-        state, collected, episode_metrics = rollout.collect(env, setup, state)
-        state, loss_metrics = ppo.update(setup, hyper, state, collected)
+        state, collected, episode_metrics = rollout.collect(env, learners, state)
+        state, loss_metrics = team.update(learners, hyper, state, collected)
         metrics = episode_metrics | loss_metrics
         return state, rows.at[i].set(jnp.stack([metrics[name] for name in names]))
 

@@ -29,11 +29,25 @@ class EnvSpec:
     num_agents: int = 1
     time_limit: int | None = None
     """Steps after which an episode is truncated; None where the world ends its episodes itself."""
+    agent_names: tuple[str, ...] = ()
+    """What the agents are called, in order; a team's members share what stands before the last underscore (`red_0`)."""
+    per_agent: tuple[tuple[Space, Space], ...] = ()
+    """Observation and action of each agent, only where they are unlike (worlds outside JAX); else empty."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A name for every agent, made up where the world gives none."""
+        return self.agent_names or tuple(f"agent_{i}" for i in range(self.num_agents))
 
 
 @runtime_checkable
 class Env(Protocol):
-    """A pure-JAX world; `State` is any pytree of arrays."""
+    """A pure-JAX world; `State` is any pytree of arrays.
+
+    A world may have more, which `courtside eval --video` and `courtside play` look for: `render(state)`, a uint8 picture
+    [height, width, 3] drawn with JAX; `render_fps`, pictures a second (10); `describe(state, coloured)`, text for a
+    terminal; `action_names`, a name for each discrete action; `noop_action`, the one that does nothing (the first).
+    """
 
     @property
     def spec(self) -> EnvSpec: ...

@@ -275,7 +275,7 @@ def _record(same: _Same, key: PRNGKeyArray, steps: int) -> Recorded:
     if limit is not None:
         # The first episode starts with little time left, so that a cut is seen however long the limit is.
         used = jnp.asarray(max(0, limit - max(1, steps // 2)), jnp.int32)
-        state = EpisodeState(state.inner, state.episode_return, used)
+        state = EpisodeState(state.inner, state.episode_return, used, state.done)
 
     def one_step(state: EpisodeState, key: PRNGKeyArray) -> tuple[EpisodeState, Recorded]:
         action_key, step_key, reset_key = jax.random.split(key, 3)

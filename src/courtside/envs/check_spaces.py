@@ -10,7 +10,7 @@ import numpy as np
 
 from courtside.envs.base import EnvSpec
 from courtside.envs.findings import Fault
-from courtside.spaces import Box, Dict, Discrete, MultiDiscrete, Space, Tuple
+from courtside.spaces import Box, Cells, Dict, Discrete, MultiDiscrete, Space, Tuple
 from courtside.types import TimeStep
 
 Arrays = jax.Array | np.ndarray | jax.ShapeDtypeStruct
@@ -40,6 +40,9 @@ def _space_faults(what: str, space: Any) -> Iterator[Fault]:
                 yield Fault(f"the {what} space has nvec {nvec}", "one or more sizes, each 1 or more", "Change nvec.")
         case Box():
             yield from _box_faults(what, space)
+        case Cells(n):
+            if not 1 <= n <= 256:
+                yield Fault(f"the {what} space has {n} kinds of cells", "1 to 256", "Cells are bytes: use fewer kinds.")
         case Dict(parts):
             for name, part in parts:
                 yield from _space_faults(f"{what}[{name!r}]", part)
@@ -155,6 +158,8 @@ def _outside(space: Any, values: np.ndarray) -> np.ndarray:
     match space:
         case Discrete(n, start):
             return (values < start) | (values >= start + n)
+        case Cells(n):
+            return values >= n
         case MultiDiscrete(nvec):
             start = np.reshape([choice.start for choice in space.choices], space.shape)
             return (values < start) | (values >= start + np.reshape(nvec, space.shape))
@@ -167,6 +172,8 @@ def _range_words(space: Any) -> str:
     match space:
         case Discrete(n, start):
             return f"whole numbers from {start} to {start + n - 1}"
+        case Cells(n):
+            return f"whole numbers from 0 to {n - 1}"
         case MultiDiscrete(nvec, start):
             return f"whole numbers from {start}, {nvec} values each"
         case _:

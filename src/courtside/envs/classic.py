@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
+from courtside.envs import classic_rendering
 from courtside.envs.base import EnvSpec, make_timestep
 from courtside.spaces import Box, Discrete
 from courtside.types import TimeStep
@@ -58,6 +60,8 @@ class CartPole:
         action=Discrete(2),
         time_limit=500,
     )
+    action_names: ClassVar[tuple[str, ...]] = ("left", "right")
+    render_fps: ClassVar[int] = 50
 
     def reset(self, key: PRNGKeyArray) -> tuple[Float[Array, "4"], Float[Array, "1 4"]]:
         state = _uniform(key, -0.05, 0.05, 4)
@@ -73,6 +77,9 @@ class CartPole:
         state = state + 0.02 * jnp.stack([x_velocity, x_acceleration, angle_velocity, angle_acceleration])
         lost = (jnp.abs(state[0]) > CART_LIMIT) | (jnp.abs(state[2]) > POLE_LIMIT)
         return state, make_timestep(state[None], jnp.ones(1, jnp.float32), lost[None])
+
+    def render(self, state: Float[Array, "4"]) -> UInt8[Array, "h w 3"]:
+        return classic_rendering.draw_cartpole(state)
 
 
 def _cartpole_accelerations(
@@ -102,6 +109,8 @@ class Acrobot:
         action=Discrete(3),
         time_limit=500,
     )
+    action_names: ClassVar[tuple[str, ...]] = ("left", "nothing", "right")
+    render_fps: ClassVar[int] = 15
 
     def reset(self, key: PRNGKeyArray) -> tuple[Float[Array, "4"], Float[Array, "1 6"]]:
         state = _uniform(key, -0.1, 0.1, 4)
@@ -116,6 +125,9 @@ class Acrobot:
         state = jnp.stack([_wrap_angle(angle1), _wrap_angle(angle2), speed1, speed2])
         up = -jnp.cos(state[0]) - jnp.cos(state[0] + state[1]) > 1
         return state, make_timestep(_acrobot_obs(state), jnp.where(up, 0.0, -1.0)[None].astype(jnp.float32), up[None])
+
+    def render(self, state: Float[Array, "4"]) -> UInt8[Array, "h w 3"]:
+        return classic_rendering.draw_acrobot(state)
 
 
 def _acrobot_obs(state: Float[Array, "4"]) -> Float[Array, "1 6"]:
@@ -159,6 +171,8 @@ class MountainCar:
         action=Discrete(3),
         time_limit=200,
     )
+    action_names: ClassVar[tuple[str, ...]] = ("left", "nothing", "right")
+    render_fps: ClassVar[int] = 30
 
     def reset(self, key: PRNGKeyArray) -> tuple[Float[Array, "2"], Float[Array, "1 2"]]:
         state = jnp.stack([_uniform(key, -0.6, -0.4, 1)[0], jnp.zeros((), jnp.float32)])
@@ -174,6 +188,9 @@ class MountainCar:
         state = jnp.stack([position, velocity])
         at_goal = (state[0] >= GOAL) & (state[1] >= 0)
         return state, make_timestep(state[None], jnp.full(1, -1, jnp.float32), at_goal[None])
+
+    def render(self, state: Float[Array, "2"]) -> UInt8[Array, "h w 3"]:
+        return classic_rendering.draw_mountain_car(state)
 
 
 # --- Pendulum: semi-implicit Euler steps of 0.05 s, mass and length 1, gravity 10 -----------------------------------
@@ -192,6 +209,7 @@ class Pendulum:
         action=Box(-2.0, 2.0, (1,)),
         time_limit=200,
     )
+    render_fps: ClassVar[int] = 20
 
     def reset(self, key: PRNGKeyArray) -> tuple[Float[Array, "2"], Float[Array, "1 3"]]:
         state = _uniform(key, -1.0, 1.0, 2) * jnp.array([math.pi, 1], jnp.float32)
@@ -206,6 +224,9 @@ class Pendulum:
         speed = jnp.clip(speed + 0.05 * (15 * jnp.sin(angle) + 3 * torque), -8, 8)
         state = jnp.stack([_wrap_angle(angle + 0.05 * speed), speed])
         return state, make_timestep(_pendulum_obs(state), -cost[None], _never())
+
+    def render(self, state: Float[Array, "2"]) -> UInt8[Array, "h w 3"]:
+        return classic_rendering.draw_pendulum(state)
 
 
 def _pendulum_obs(state: Float[Array, "2"]) -> Float[Array, "1 3"]:

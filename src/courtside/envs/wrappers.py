@@ -16,7 +16,7 @@ def start_episode(env: Env, key: PRNGKeyArray) -> tuple[EpisodeState, Obs]:
     """A fresh episode of one env."""
     inner, obs = env.reset(key)
     nothing = jnp.zeros(env.spec.num_agents, jnp.float32)
-    return EpisodeState(inner, nothing, jnp.zeros((), jnp.int32)), obs
+    return EpisodeState(inner, nothing, jnp.zeros((), jnp.int32), nothing > 0), obs
 
 
 def step_episode(
@@ -28,10 +28,11 @@ def step_episode(
     """
     inner, timestep = env.step(state.inner, action, key)
     length = state.episode_length + 1
-    timestep = _apply_time_limit(env.spec.time_limit, timestep, length)
-    ended = jnp.all(timestep.terminated | timestep.truncated)
+    timestep = apply_time_limit(env.spec.time_limit, timestep, length)
+    done = timestep.terminated | timestep.truncated
+    ended = jnp.all(done)
     episode_return = state.episode_return + timestep.reward
-    going_on = (EpisodeState(inner, episode_return, length), timestep.obs)
+    going_on = (EpisodeState(inner, episode_return, length, done), timestep.obs)
     next_state, obs = _select(ended, fresh, going_on)
     timestep = TimeStep(
         obs, timestep.reward, timestep.terminated, timestep.truncated, timestep.final_obs, timestep.info
@@ -39,7 +40,7 @@ def step_episode(
     return next_state, timestep, EpisodeEnd(ended, episode_return, length, timestep.info)
 
 
-def _apply_time_limit(time_limit: int | None, timestep: TimeStep, length: Array) -> TimeStep:
+def apply_time_limit(time_limit: int | None, timestep: TimeStep, length: Array) -> TimeStep:
     """Truncate whoever has not terminated once the clock runs out."""
     if time_limit is None:
         return timestep

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from courtside.config import Threshold
+from courtside.metric_names import is_per_episode
 
 _SCALE_BITS = 1074
 """Every finite float64 is a whole multiple of 2⁻¹⁰⁷⁴."""
@@ -191,7 +192,7 @@ class _Track:
 def _value_and_weight(row: Row, metric: str) -> tuple[float | None, int]:
     """The row's value and how much it counts; None where the row says nothing about the metric."""
     value = None if row.get(metric) is None else float(row[metric])
-    if value is None or not metric.startswith(("charts/episodic_", "env/")):
+    if value is None or not is_per_episode(metric):
         return value, 1
     episodes = row.get("charts/episodes")
     weight = 1 if episodes is None else int(episodes)

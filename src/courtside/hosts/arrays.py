@@ -11,30 +11,44 @@ ALIGNMENT = 64
 """Bytes that each array starts at a multiple of: a cache line, so that workers do not slow each other down."""
 
 
+@dataclass(frozen=True)
+class Layout:
+    """How many rows, of how many numbers."""
+
+    num_envs: int
+    num_agents: int
+    num_features: int
+    actions: tuple[tuple[tuple[int, ...], np.dtype], ...]
+    """Shape and kind of each action array, without its first axis, the envs: `[A, ...]` for agents that act alike, else
+    one for each agent."""
+
+
 @dataclass
 class HostArrays:
-    """One row per env. A step is committed as a whole: `features` and `running_*` change only once it is done."""
+    """One row per env. A step is committed as a whole: `features`, `absent`, `running_*` change only once it is done."""
 
-    action: np.ndarray
-    """[B, ...] as the env takes it: `preprocess.decode_action` was there"""
+    actions: tuple[np.ndarray, ...]
+    """As the env takes them, `preprocess.decode_action` was there: one [B, A, ...], or one [B, ...] for each agent"""
     features: np.ndarray
-    """float32 [B, D]"""
+    """float32 [B, A, D]"""
     final_features: np.ndarray
-    """float32 [B, D]"""
+    """float32 [B, A, D]"""
     reward: np.ndarray
-    """float32 [B]"""
+    """float32 [B, A]"""
     terminated: np.ndarray
-    """bool [B]"""
+    """bool [B, A]"""
     truncated: np.ndarray
-    """bool [B]"""
+    """bool [B, A]"""
+    absent: np.ndarray
+    """bool [B, A], who has left the episode under way or not yet joined it"""
     ended: np.ndarray
     """bool [B]"""
     episode_return: np.ndarray
-    """float32 [B], of the episode that ended"""
+    """float32 [B, A], of the episode that ended"""
     episode_length: np.ndarray
     """int32 [B], of the episode that ended"""
     running_return: np.ndarray
-    """float64 [B], of the episode under way"""
+    """float64 [B, A], of the episode under way"""
     running_length: np.ndarray
     """int32 [B], of the episode under way"""
     steps: np.ndarray
@@ -48,36 +62,43 @@ class HostArrays:
 
     def part(self, first: int, last: int) -> HostArrays:
         """The rows of some envs; the memory stays the same."""
-        return replace(self, **{f.name: getattr(self, f.name)[first:last] for f in fields(self)})
+        rows = {f.name: getattr(self, f.name)[first:last] for f in fields(self) if f.name != "actions"}
+        return replace(self, actions=tuple(action[first:last] for action in self.actions), **rows)
 
 
-def _layout(num_envs: int, num_features: int, action: tuple[tuple[int, ...], np.dtype]) -> dict[str, Any]:
-    row, flag, count = (num_envs, num_features), (num_envs, np.bool_), (num_envs, np.int32)
-    long, double, single = (num_envs, np.int64), (num_envs, np.float64), (num_envs, np.float32)
+def _shapes(layout: Layout) -> dict[str, Any]:
+    """Shape and kind of every array but the actions."""
+    envs, agents = (layout.num_envs,), (layout.num_envs, layout.num_agents)
+    row = (*agents, layout.num_features)
     return {
-        "action": ((num_envs, *action[0]), action[1]),
         "features": (row, np.float32), "final_features": (row, np.float32),
-        "reward": single, "terminated": flag, "truncated": flag, "ended": flag,
-        "episode_return": single, "episode_length": count, "running_return": double, "running_length": count,
-        "steps": long, "seed": long, "restarts": count, "busy_since": double,
+        "reward": (agents, np.float32), "terminated": (agents, np.bool_), "truncated": (agents, np.bool_),
+        "absent": (agents, np.bool_), "ended": (envs, np.bool_),
+        "episode_return": (agents, np.float32), "episode_length": (envs, np.int32),
+        "running_return": (agents, np.float64), "running_length": (envs, np.int32),
+        "steps": (envs, np.int64), "seed": (envs, np.int64), "restarts": (envs, np.int32),
+        "busy_since": (envs, np.float64),
     }  # fmt: skip
 
 
-def num_bytes(num_envs: int, num_features: int, action: tuple[tuple[int, ...], np.dtype]) -> int:
+def _action_shapes(layout: Layout) -> list[Any]:
+    return [((layout.num_envs, *shape), dtype) for shape, dtype in layout.actions]
+
+
+def num_bytes(layout: Layout) -> int:
     """Size of the block."""
-    return sum(_padded(shape, dtype) for shape, dtype in _layout(num_envs, num_features, action).values())
+    return sum(_padded(shape, dtype) for shape, dtype in [*_action_shapes(layout), *_shapes(layout).values()])
 
 
-def make_arrays(
-    num_envs: int, num_features: int, action: tuple[tuple[int, ...], np.dtype], block: Any = None
-) -> HostArrays:
+def make_arrays(layout: Layout, block: Any = None) -> HostArrays:
     """Arrays over `block` (any writable buffer of `num_bytes`), or over memory of their own."""
-    block = np.zeros(num_bytes(num_envs, num_features, action), np.uint8) if block is None else block
-    arrays, offset = {}, 0
-    for name, (shape, dtype) in _layout(num_envs, num_features, action).items():
-        arrays[name] = np.ndarray(shape, dtype, buffer=block, offset=offset)
+    block = np.zeros(num_bytes(layout), np.uint8) if block is None else block
+    arrays, offset = [], 0
+    for shape, dtype in [*_action_shapes(layout), *_shapes(layout).values()]:
+        arrays.append(np.ndarray(shape, dtype, buffer=block, offset=offset))
         offset += _padded(shape, dtype)
-    return HostArrays(**arrays)
+    count = len(layout.actions)
+    return HostArrays(tuple(arrays[:count]), **dict(zip(_shapes(layout), arrays[count:], strict=True)))
 
 
 def _padded(shape: Any, dtype: Any) -> int:

@@ -1,7 +1,8 @@
 """The contract of a world that is stepped outside JAX: batches of NumPy arrays in, batches out.
 
 A host resets an env by itself when its episode ends, and keeps the true last observation apart, as `envs.wrappers` does
-for JAX worlds. Observations leave it already encoded (`preprocess.encode`), actions enter it already decoded.
+for JAX worlds. Observations leave it already encoded (`preprocess.encode`), of unlike agents filled up with zeros to
+the longest row; actions enter it already decoded.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ class HostStep(NamedTuple):
     features: np.ndarray
     """What to act on next; after an end the first of the new episode. float32 [B, A, D]"""
     reward: np.ndarray
-    """float32 [B, A]"""
+    """0 for an agent that has left. float32 [B, A]"""
     terminated: np.ndarray
-    """bool [B, A]"""
+    """Like `truncated`, it stays set for an agent that left until the episode ends for all. bool [B, A]"""
     truncated: np.ndarray
     """bool [B, A]"""
     final_features: np.ndarray
@@ -40,13 +41,18 @@ class Host(Protocol):
 
     spec: EnvSpec
     num_envs: int
+    absent: np.ndarray
+    """Who has left the episode under way or not yet joined it: what they choose in the next step is ignored. bool [B, A]"""
 
     def reset(self, seed: int) -> np.ndarray:
         """Start fresh episodes, env i seeded with `seed + i`; returns features [B, A, D]."""
         ...
 
-    def step(self, action: np.ndarray) -> HostStep:
-        """`action` is what `preprocess.decode_action` gives: [B, A] (one discrete choice) or [B, A, *shape]."""
+    def step(self, action: np.ndarray | tuple[np.ndarray, ...]) -> HostStep:
+        """`action` is what `preprocess.decode_action` gives: [B, A] (one discrete choice) or [B, A, *shape].
+
+        Where `spec.per_agent` says that agents are unlike: a tuple with one array [B] or [B, *shape] for each agent.
+        """
         ...
 
     def notices(self) -> list[str]:

@@ -14,12 +14,11 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from courtside import spaces
 from courtside.errors import EnvContractError
 from courtside.hosts.arrays import HostArrays, make_arrays
 from courtside.hosts.env_slice import EnvSlice, locate
-from courtside.hosts.gym_make import EnvFacts, build_env, describe_env
-from courtside.hosts.gym_spaces import action_layout
+from courtside.hosts.facts import EnvFacts
+from courtside.hosts.kinds import kind_of
 from courtside.hosts.memory import resident_mb
 from courtside.hosts.watchdog import show_crashes, watch
 
@@ -52,11 +51,6 @@ def shares(num_envs: int, num_workers: int) -> list[tuple[int, int]]:
     return list(itertools.pairwise(edges))
 
 
-def arrays_for(facts: EnvFacts, num_envs: int, block: Any = None) -> HostArrays:
-    """The shared arrays for envs of this kind."""
-    return make_arrays(num_envs, spaces.feature_size(facts.observation), action_layout(facts.action), block)
-
-
 class SerialCrew:
     """All envs one after the other in the calling thread: no hand-over, so the fastest for cheap envs."""
 
@@ -65,10 +59,11 @@ class SerialCrew:
     def __init__(self, env_id: str, num_envs: int, restart: bool, timeout: float) -> None:
         show_crashes()
         before = resident_mb()
-        envs = [build_env(env_id) for _ in range(num_envs)]
-        self.facts = describe_env(env_id, envs[0])
-        self.arrays = arrays_for(self.facts, num_envs)
-        self._slice = EnvSlice(env_id, envs, self.arrays, 0, num_envs, restart)
+        kind = kind_of(env_id)
+        envs = [kind.build(env_id) for _ in range(num_envs)]
+        self.facts = kind.describe(env_id, envs[0])
+        self.arrays = make_arrays(self.facts.layout(num_envs))
+        self._slice = EnvSlice(env_id, self.facts, envs, self.arrays, 0, num_envs, restart)
         self._memory_mb = max(0.0, resident_mb() - before)
         self._is_busy = False
         self._unwatched = watch(self, timeout)
@@ -125,11 +120,11 @@ class ThreadCrew:
         self.arrays: HostArrays | Any = None
         try:
             self._run([_builder(env_id, last - first, built[w]) for w, (first, last) in enumerate(self._shares)])
-            self.facts = describe_env(env_id, built[0][0])
-            self.arrays = arrays_for(self.facts, num_envs)
+            self.facts = kind_of(env_id).describe(env_id, built[0][0])
+            self.arrays = make_arrays(self.facts.layout(num_envs))
             for (first, last), envs in zip(self._shares, built, strict=True):
                 part = self.arrays.part(first, last)
-                self._slices.append(EnvSlice(env_id, envs, part, first, num_envs, restart))
+                self._slices.append(EnvSlice(env_id, self.facts, envs, part, first, num_envs, restart))
         except BaseException:
             self.close()
             raise
@@ -198,7 +193,7 @@ class ThreadCrew:
 
 
 def _builder(env_id: str, count: int, into: list[Any]) -> Callable[[], None]:
-    return lambda: into.extend(build_env(env_id) for _ in range(count))
+    return lambda: into.extend(kind_of(env_id).build(env_id) for _ in range(count))
 
 
 def _work(worker: int, jobs: queue.SimpleQueue, done: queue.SimpleQueue) -> None:

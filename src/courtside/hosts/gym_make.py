@@ -1,42 +1,15 @@
-"""From an env id to one Gymnasium env and the facts that the rest needs to know about it. No JAX here."""
+"""From an env id to one Gymnasium env, and what it says about itself. No JAX here."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from courtside import registry, spaces
+from courtside import registry
 from courtside.config import unknown_name
 from courtside.errors import ConfigError, CourtsideError, EnvContractError
+from courtside.hosts.facts import EnvFacts
+from courtside.hosts.faults import describe_error
 from courtside.hosts.gym_spaces import convert_action, convert_observation
-from courtside.registry import EnvSource
-
-
-@dataclass(frozen=True)
-class EnvFacts:
-    """What one env of a kind says about all of them."""
-
-    observation: spaces.Space
-    action: spaces.Space
-    time_limit: int | None
-
-    def to_json(self) -> dict[str, Any]:
-        observation, action = spaces.to_json(self.observation), spaces.to_json(self.action)
-        return {"observation": observation, "action": action, "time_limit": self.time_limit}
-
-    @classmethod
-    def from_json(cls, record: dict[str, Any]) -> EnvFacts:
-        observation, action = spaces.from_json(record["observation"]), spaces.from_json(record["action"])
-        return cls(observation, action, record["time_limit"])
-
-
-def full_id(source: EnvSource | str) -> str:
-    """The id as the user types it: `gym:NAME` or `module:Class`."""
-    if isinstance(source, str):
-        source = registry.find_env(source)
-    if source.kind == "jax":
-        raise ConfigError(f"{source.name!r} is a JAX world, which needs no host; gym:NAME takes a Gymnasium env.")
-    return f"gym:{source.name}" if source.kind == "gym" else source.name
 
 
 def build_env(env_id: str) -> Any:
@@ -65,12 +38,6 @@ def describe_env(env_id: str, env: Any) -> EnvFacts:
         raise EnvContractError(f"{env_id}: {error}") from None
     except AttributeError as error:
         raise EnvContractError(f"{env_id} has no observation_space or action_space: {error}.") from error
-
-
-def describe_error(error: BaseException) -> str:
-    """The error in a few words on one line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
 
 
 def import_gymnasium() -> Any:

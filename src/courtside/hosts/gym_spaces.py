@@ -14,6 +14,7 @@ import numpy as np
 
 from courtside import preprocess, spaces
 from courtside.errors import EnvContractError
+from courtside.hosts.faults import Fault
 
 WriteObs = Callable[[np.ndarray, Any], None]
 """Checks one observation and writes it, encoded, into a row of D numbers; raises `Fault` where it does not fit."""
@@ -22,10 +23,6 @@ ReadActions = Callable[[np.ndarray], list]
 
 OBSERVATIONS = "Box, Discrete, MultiDiscrete, MultiBinary, Dict, Tuple"
 ACTIONS = "Box, Discrete, MultiDiscrete, MultiBinary"
-
-
-class Fault(Exception):
-    """What an env did against the contract, as the end of a sentence: found, then expected."""
 
 
 def convert_observation(space: Any, where: str = "the observation") -> spaces.Space:

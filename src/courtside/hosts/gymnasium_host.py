@@ -1,6 +1,7 @@
-"""Any Gymnasium env as a Host: B of them stepped serially, in threads or in worker processes, whichever is fastest.
+"""Any Gymnasium or PettingZoo env as a Host: B of them stepped serially, in threads or in worker processes.
 
-`make_host` is the way in. How envs are called and checked is in `env_slice`, who calls them in `crews` and `process_crew`.
+`make_host` is the way in and takes the fastest of the three. What differs between Gymnasium and PettingZoo is in `kinds`,
+how envs are called and checked in `env_slice`, who calls them in `crews` and `process_crew`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from typing import Literal
 
 import numpy as np
 
-from courtside import spaces
 from courtside.backend import num_cores
 from courtside.config import EnvConfig
 from courtside.envs.base import EnvSpec
@@ -20,8 +20,8 @@ from courtside.errors import ConfigError
 from courtside.hosts.arrays import num_bytes
 from courtside.hosts.base import HostStep
 from courtside.hosts.crews import Crew, SerialCrew, ThreadCrew
-from courtside.hosts.gym_make import EnvFacts, full_id
-from courtside.hosts.gym_spaces import action_layout
+from courtside.hosts.facts import EnvFacts
+from courtside.hosts.kinds import can_be_imported, full_id
 from courtside.hosts.measure import Measured, measure_env
 from courtside.hosts.memory import MB
 from courtside.hosts.process_crew import ProcessCrew, measure_in_process, processes_work
@@ -57,7 +57,7 @@ class Forecast:
     memory_mb: float
 
 
-class GymnasiumHost:
+class EnvHost:
     """B envs behind one handle; see `hosts.base.Host`. The arrays of a step are reused by the next."""
 
     def __init__(self, env_id: str, num_envs: int, crew: Crew, plan: Plan) -> None:
@@ -65,22 +65,31 @@ class GymnasiumHost:
         self.num_envs, self.plan = num_envs, plan
         self._crew, self._is_open, self._notices = crew, True, [plan.reason]
         a = crew.arrays
-        self._action, self._features = a.action, a.features[:, None, :]
+        self.absent = a.absent
+        """Agents that have left or not yet joined: whatever they choose in the next step is ignored. bool [B, A]"""
         self._result = HostStep(
-            self._features, a.reward[:, None], a.terminated[:, None], a.truncated[:, None],
-            a.final_features[:, None, :], a.ended, a.episode_return[:, None], a.episode_length,
-        )  # fmt: skip
+            a.features,
+            a.reward,
+            a.terminated,
+            a.truncated,
+            a.final_features,
+            a.ended,
+            a.episode_return,
+            a.episode_length,
+        )
 
     def reset(self, seed: int) -> np.ndarray:
-        """Start fresh episodes, env i seeded with `seed + i`; returns features [B, 1, D]."""
+        """Start fresh episodes, env i seeded with `seed + i`; returns features [B, A, D]."""
         self._crew.arrays.seed[:] = seed + np.arange(self.num_envs)
         self._crew.arrays.restarts[:] = 0
         self._guard(self._crew.reset)
-        return self._features
+        return self._crew.arrays.features
 
-    def step(self, action: np.ndarray) -> HostStep:
-        """`action` is [B, 1] (one discrete choice) or [B, 1, *shape], already decoded."""
-        self._action[...] = action.reshape(self._action.shape)
+    def step(self, action: np.ndarray | tuple[np.ndarray, ...]) -> HostStep:
+        """`action` is [B, A] (one discrete choice) or [B, A, *shape], already decoded; of unlike agents one [B, ...] each."""
+        given = action if isinstance(action, tuple) else (action,)
+        for array, part in zip(self._crew.arrays.actions, given, strict=True):
+            array[...] = part.reshape(array.shape)
         self._guard(self._crew.step)
         return self._result
 
@@ -109,8 +118,8 @@ class GymnasiumHost:
             raise
 
 
-def make_host(env: str | EnvSource, num_envs: int, env_config: EnvConfig, plan: Plan | None = None) -> GymnasiumHost:
-    """B Gymnasium envs, stepped as `env_config` says; `auto` measures one env first and takes the fastest way."""
+def make_host(env: str | EnvSource, num_envs: int, env_config: EnvConfig, plan: Plan | None = None) -> EnvHost:
+    """B envs, stepped as `env_config` says; `auto` measures one env first and takes the fastest way."""
     env_id = full_id(env)
     plan = plan or plan_workers(env_id, num_envs, env_config)
     restart, timeout = env_config.on_worker_failure == "restart", env_config.worker_timeout
@@ -121,17 +130,20 @@ def make_host(env: str | EnvSource, num_envs: int, env_config: EnvConfig, plan: 
         crew = ThreadCrew(env_id, num_envs, plan.num_workers, restart, timeout)
     else:
         crew = ProcessCrew(env_id, num_envs, plan.num_workers, restart, timeout)
-    return GymnasiumHost(env_id, num_envs, crew, plan)
+    return EnvHost(env_id, num_envs, crew, plan)
 
 
 def make_spec(env_id: str, facts: EnvFacts) -> EnvSpec:
-    return EnvSpec(name=env_id, observation=facts.observation, action=facts.action, time_limit=facts.time_limit)
+    return EnvSpec(
+        name=env_id, observation=facts.observation, action=facts.action, num_agents=facts.num_agents,
+        time_limit=facts.time_limit, agent_names=facts.agent_names, per_agent=facts.per_agent,
+    )  # fmt: skip
 
 
 def plan_workers(env_id: str, num_envs: int, env_config: EnvConfig) -> Plan:
     """Take what the user asked for, or measure and choose."""
     num_workers = min(env_config.num_workers or num_cores(), num_envs)
-    can_process = processes_work() and not env_id.startswith("__main__:")
+    can_process = processes_work() and can_be_imported(env_id)
     mode = env_config.workers
     if mode == "processes" and not can_process:
         raise ConfigError(
@@ -183,7 +195,7 @@ def estimate_memory_mb(env: str | EnvSource, num_envs: int, env_config: EnvConfi
 
 
 def _foresee_memory(found: Measured, num_envs: int, plan: Plan) -> float:
-    arrays = num_bytes(num_envs, spaces.feature_size(found.facts.observation), action_layout(found.facts.action)) / MB
+    arrays = num_bytes(found.facts.layout(num_envs)) / MB
     if plan.mode == "processes":
         first = plan.num_workers * (found.base_mb + found.first_env_mb)
         return arrays + first + (num_envs - plan.num_workers) * found.next_env_mb
@@ -193,7 +205,7 @@ def _foresee_memory(found: Measured, num_envs: int, plan: Plan) -> float:
 @functools.lru_cache(maxsize=8)
 def measure(env_id: str, with_speed: bool, timeout: float) -> Measured:
     """Memory and speed of one env; measured once per run, in a process of its own where that can be."""
-    if processes_work() and not env_id.startswith("__main__:"):
+    if processes_work() and can_be_imported(env_id):
         return measure_in_process(env_id, with_speed, timeout)
     return Measured.from_json(measure_env(env_id, with_speed))
 

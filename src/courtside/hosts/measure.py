@@ -10,7 +10,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from courtside.errors import EnvContractError
-from courtside.hosts.gym_make import EnvFacts, build_env, describe_env, describe_error
+from courtside.hosts.facts import EnvFacts
+from courtside.hosts.faults import FAILURES, describe_error
+from courtside.hosts.kinds import kind_of
 from courtside.hosts.memory import own_share_mb, resident_mb
 
 STEP_BUDGET = 0.06
@@ -47,12 +49,13 @@ def measure_env(env_id: str, with_speed: bool, say_alive: Callable[[], None] = l
     """Build two envs and step them with random actions, a few times or until the speed is known; the result as JSON data."""
     base = own_share_mb(os.getpid())
     before = resident_mb()
-    one = build_env(env_id)
-    facts = describe_env(env_id, one)
+    kind = kind_of(env_id)
+    one = kind.build(env_id)
+    facts = kind.describe(env_id, one)
     step_seconds = _time_steps(env_id, one, STEP_BUDGET if with_speed else 0.0)
     say_alive()
     after_one = resident_mb()
-    two = build_env(env_id)
+    two = kind.build(env_id)
     _time_steps(env_id, two, 0.0)
     say_alive()
     after_two = resident_mb()
@@ -67,19 +70,18 @@ def _time_steps(env_id: str, env: Any, budget: float) -> float:
     """Seconds of one step, resets included, over 3 steps at least unless they are very slow."""
     call, count = "reset", 0
     try:
-        env.action_space.seed(0)
-        actions = [env.action_space.sample() for _ in range(32)]
+        step = kind_of(env_id).play_randomly(env)
         env.reset(seed=0)
         started = time.perf_counter()
         while (passed := time.perf_counter() - started) < budget or (count < 3 and passed < 1.0):
             call = "step"
-            _, _, terminated, truncated, _ = env.step(actions[count % 32])
+            has_ended = step(count)
             count += 1
-            if terminated or truncated:
+            if has_ended:
                 call = "reset"
                 env.reset()
         return passed / count
-    except (Exception, SystemExit) as error:
+    except FAILURES as error:
         raise EnvContractError(
             f"{env_id}, env 0, step {count + 1}, before training: {call}() raised {describe_error(error)}. Mend the env first."
         ) from error

@@ -20,14 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from courtside import spaces
 from courtside.errors import ConfigError, EnvContractError
 from courtside.hosts import worker as protocol
-from courtside.hosts.arrays import HostArrays, num_bytes
-from courtside.hosts.crews import LOOK_SECONDS, arrays_for, shares
+from courtside.hosts.arrays import HostArrays, make_arrays, num_bytes
+from courtside.hosts.crews import LOOK_SECONDS, shares
 from courtside.hosts.env_slice import HINT, count_restart, locate
-from courtside.hosts.gym_make import EnvFacts
-from courtside.hosts.gym_spaces import action_layout
+from courtside.hosts.facts import EnvFacts
 from courtside.hosts.measure import Measured
 from courtside.hosts.memory import own_share_mb
 from courtside.hosts.worker import Orders
@@ -252,9 +250,9 @@ class ProcessCrew:
         return found[0]
 
     def _share_memory(self) -> HostArrays:
-        size = num_bytes(self._num_envs, spaces.feature_size(self.facts.observation), action_layout(self.facts.action))
-        os.ftruncate(self._memory, size)
-        return arrays_for(self.facts, self._num_envs, mmap.mmap(self._memory, size))
+        layout = self.facts.layout(self._num_envs)
+        os.ftruncate(self._memory, num_bytes(layout))
+        return make_arrays(layout, mmap.mmap(self._memory, num_bytes(layout)))
 
     def _attach(self, worker: Worker) -> None:
         worker.send(protocol.ATTACH)
@@ -281,11 +279,11 @@ def _end_all(workers: list[Worker], memory: int) -> None:
 
 
 def _cut_off(part: HostArrays) -> None:
-    """Report the interrupted step: no reward, truncated, led to where the episode last was sound."""
+    """Report the interrupted step: no reward, truncated, led to where the episode last was sound. Who had left stays so."""
     part.final_features[:] = part.features
     part.reward[:] = 0.0
-    part.terminated[:] = False
-    part.truncated[:] = True
+    part.terminated[:] = part.absent
+    part.truncated[:] = ~part.absent
     part.ended[:] = True
     part.episode_return[:] = part.running_return
     part.episode_length[:] = part.running_length + 1

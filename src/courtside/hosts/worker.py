@@ -20,12 +20,11 @@ import traceback
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from courtside import spaces
 from courtside.errors import ConfigError, CourtsideError
 from courtside.hosts.arrays import make_arrays, num_bytes
 from courtside.hosts.env_slice import EnvSlice
-from courtside.hosts.gym_make import EnvFacts, build_env, describe_env, import_gymnasium
-from courtside.hosts.gym_spaces import action_layout
+from courtside.hosts.facts import EnvFacts
+from courtside.hosts.kinds import kind_of
 from courtside.hosts.measure import measure_env
 
 ALIVE, DONE, MESSAGE = b".", b"k", b"m"
@@ -62,7 +61,7 @@ def main(options: dict[str, Any]) -> None:
     link = socket.socket(fileno=orders.socket)
     threading.Thread(target=_end_with_trainer, args=(orders.socket,), daemon=True).start()
     try:
-        import_gymnasium()  # slow the first time; only what follows counts against the time-out
+        kind_of(orders.env_id).load()  # slow the first time; only what follows counts against the time-out
         link.sendall(ALIVE)
         if orders.measure:
             found = measure_env(orders.env_id, orders.measure == "speed", lambda: link.sendall(ALIVE))
@@ -93,11 +92,11 @@ def send(link: socket.socket, record: dict[str, Any]) -> None:
 
 
 def _serve(link: socket.socket, orders: Orders) -> None:
-    envs = []
+    envs, kind = [], kind_of(orders.env_id)
     for _ in range(orders.first, orders.last):
-        envs.append(build_env(orders.env_id))
+        envs.append(kind.build(orders.env_id))
         link.sendall(ALIVE)
-    facts = describe_env(orders.env_id, envs[0])
+    facts = kind.describe(orders.env_id, envs[0])
     send(link, {"facts": facts.to_json()})
     if link.recv(1) != ATTACH:
         return
@@ -110,10 +109,10 @@ def _serve(link: socket.socket, orders: Orders) -> None:
 
 
 def _attach(orders: Orders, facts: EnvFacts, envs: list[Any]) -> EnvSlice:
-    layout = orders.num_envs, spaces.feature_size(facts.observation), action_layout(facts.action)
-    block = mmap.mmap(orders.memory, num_bytes(*layout))
-    arrays = make_arrays(*layout, block).part(orders.first, orders.last)
-    return EnvSlice(orders.env_id, envs, arrays, orders.first, orders.num_envs, orders.restart)
+    layout = facts.layout(orders.num_envs)
+    block = mmap.mmap(orders.memory, num_bytes(layout))
+    arrays = make_arrays(layout, block).part(orders.first, orders.last)
+    return EnvSlice(orders.env_id, facts, envs, arrays, orders.first, orders.num_envs, orders.restart)
 
 
 def _obey(link: socket.socket, part: EnvSlice) -> None:

@@ -62,13 +62,17 @@ class ActorCritic(eqx.Module):
         return self._head(self.actor_torso(features))
 
     def value(self, features: Float[Array, "*batch D"]) -> Float[Array, "*batch"]:
+        """`features` is what the critic sees: the agent's own row, or everybody's where it is a central one."""
         torso = self.actor_torso if self.critic_torso is None else self.critic_torso
         return self.value_head(torso(features))[..., 0]
 
-    def policy_and_value(self, features: Float[Array, "*batch D"]) -> tuple[Array, Array]:
-        """Both in one pass, so that a shared torso runs once."""
+    def policy_and_value(
+        self, features: Float[Array, "*batch D"], critic_features: Float[Array, "*batch E"] | None = None
+    ) -> tuple[Array, Array]:
+        """Both in one pass, so that a shared torso runs once; a central critic gets features of its own."""
         hidden = self.actor_torso(features)
-        seen = hidden if self.critic_torso is None else self.critic_torso(features)
+        seen_by_critic = features if critic_features is None else critic_features
+        seen = hidden if self.critic_torso is None else self.critic_torso(seen_by_critic)
         return self._head(hidden), self.value_head(seen)[..., 0]
 
     def _head(self, hidden: Float[Array, "*batch H"]) -> Float[Array, "*batch K"]:
@@ -78,14 +82,17 @@ class ActorCritic(eqx.Module):
         return jnp.concatenate([head, jnp.broadcast_to(self.log_std, head.shape)], axis=-1)
 
 
-def make_actor_critic(config: NetConfig, observation: Space, action: Space, key: PRNGKeyArray) -> ActorCritic:
-    """A fresh network for these spaces."""
+def make_actor_critic(
+    config: NetConfig, observation: Space, action: Space, key: PRNGKeyArray, critic_size: int | None = None
+) -> ActorCritic:
+    """A fresh network for these spaces; a central critic sees `critic_size` numbers instead of the agent's own."""
     continuous = isinstance(action, Box)
     num_outputs = head_size(action) // 2 if continuous else head_size(action)
-    sizes = (spaces.feature_size(observation), *config.hidden_sizes)
-    hidden = [(fan_in, fan_out, HIDDEN_GAIN) for fan_in, fan_out in itertools.pairwise(sizes)]
-    heads = [(sizes[-1], num_outputs, POLICY_GAIN), (sizes[-1], 1, VALUE_GAIN)]
-    layers = make_layers([*hidden, *([] if config.shared_torso else hidden), *heads], key)
+    size, last = spaces.feature_size(observation), config.hidden_sizes[-1]
+    hidden = _hidden_shapes(size, config.hidden_sizes)
+    critic_hidden = [] if config.shared_torso else _hidden_shapes(critic_size or size, config.hidden_sizes)
+    heads = [(last, num_outputs, POLICY_GAIN), (last, 1, VALUE_GAIN)]
+    layers = make_layers([*hidden, *critic_hidden, *heads], key)
     critic = tuple(layers[len(hidden) : -2])
     return ActorCritic(
         actor_torso=Torso(tuple(layers[: len(hidden)]), config.activation),
@@ -94,6 +101,10 @@ def make_actor_critic(config: NetConfig, observation: Space, action: Space, key:
         value_head=layers[-1],
         log_std=jnp.zeros(num_outputs) if continuous else None,
     )
+
+
+def _hidden_shapes(size: int, hidden_sizes: tuple[int, ...]) -> list[tuple[int, int, float]]:
+    return [(fan_in, fan_out, HIDDEN_GAIN) for fan_in, fan_out in itertools.pairwise((size, *hidden_sizes))]
 
 
 def make_layers(shapes: list[tuple[int, int, float]], key: PRNGKeyArray) -> list[Linear]:

@@ -4,48 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 
-from courtside.config import Config, EnvConfig, PPOConfig, RunConfig, Threshold, unknown_name
+from courtside.config import Config, unknown_name
 from courtside.errors import ConfigError
+from courtside.presets.classic import CLASSIC
+from courtside.presets.grids import GRIDS
+from courtside.presets.redblue import REDBLUE
 from courtside.registry import find_env, world_name
 
-DEFAULT = "cartpole"
+DEFAULT = "redblue"
 
-CARTPOLE_SOLVED = Threshold(
-    "charts/episodic_return", ">=", 475.0, 100_000, "Gymnasium's reward threshold of CartPole-v1"
-)
-
-PRESETS: dict[str, tuple[str, Config]] = {
-    "cartpole": (
-        "CartPole held upright: mean return 475 or more over the last 100k steps",
-        Config(
-            preset="cartpole",
-            run=RunConfig(total_timesteps=500_000),
-            env=EnvConfig(env_id="cartpole", num_envs=8),
-            ppo=PPOConfig(learning_rate="1e-3"),
-            thresholds=(CARTPOLE_SOLVED,),
-        ),
-    ),
-    "cartpole-fast": (
-        "the same in the least time: more envs, one epoch, many small steps",
-        Config(
-            preset="cartpole-fast",
-            run=RunConfig(total_timesteps=500_000),
-            env=EnvConfig(env_id="cartpole", num_envs=64),
-            ppo=PPOConfig(
-                num_steps=32,
-                learning_rate="3e-3",
-                gamma=0.98,
-                gae_lambda=0.9,
-                num_minibatches=16,
-                update_epochs=1,
-                clip_vloss=False,
-                vf_coef=0.25,
-                max_grad_norm=1.0,
-            ),
-            thresholds=(CARTPOLE_SOLVED,),
-        ),
-    ),
-}
+PRESETS: dict[str, tuple[str, Config]] = REDBLUE | GRIDS | CLASSIC
+"""Name -> what it is about, and its settings."""
 
 
 def find_preset(name: str) -> Config:
@@ -67,13 +36,37 @@ def _world_hint(name: str) -> str:
 def find_base(preset: str | None, env_id: str | None) -> tuple[Config, list[str]]:
     """The config that a run's settings are changes to, and what the user should know about it.
 
-    Thresholds belong to a world: another `env_id` drops them, and without a named preset it starts from the plain
-    defaults, which are CleanRL's.
+    A world that is named without a preset brings the first preset made for it, or else the plain defaults, which are
+    CleanRL's. Thresholds, options and opponents belong to a world: a named preset loses them on another one.
     """
-    base = find_preset(preset or DEFAULT)
-    if env_id is None or world_name(env_id) == world_name(base.env.env_id):
-        return base, []
+    if env_id is None:
+        return find_preset(preset or DEFAULT), []
+    world = world_name(env_id)
     if preset is None:
-        return Config(), []
+        return _preset_of(world)
+    base = find_preset(preset)
+    if world == world_name(base.env.env_id):
+        return base, []
     note = f"The thresholds of the preset {preset!r} are for {base.env.env_id}, so this run has no verdict."
-    return dataclasses.replace(base, thresholds=()), [note]
+    env = dataclasses.replace(base.env, env_options=(), opponents=())
+    return dataclasses.replace(base, env=env, thresholds=()), [note]
+
+
+def _preset_of(world: str) -> tuple[Config, list[str]]:
+    """The first preset made for a world; the plain defaults where there is none."""
+    for name, (_, config) in PRESETS.items():
+        if world == config.env.env_id:
+            return config, [f"Settings that are not given are those of the preset {name!r}, which is for this world."]
+    return Config(), []
+
+
+def changed_task_notes(base: Config, config: Config) -> list[str]:
+    """What to say of a run whose world is told something else than in the preset that judges it."""
+    pairs = ((base.env.env_options, config.env.env_options), (base.env.opponents, config.env.opponents))
+    changed = [word for before, now in pairs for word in now if word not in before]
+    if not changed or not config.thresholds:
+        return []
+    return [
+        f"This run is judged by the thresholds of the preset {config.preset!r}, although its options were changed "
+        f"({' '.join(changed)})."
+    ]

@@ -1,0 +1,196 @@
+"""Several agents: which of them share parameters, and PPO for each such group side by side.
+
+A group plays and learns with one set of parameters (`ppo.Setup`, `types.Learner`). Shared parameters make one group of
+all agents, independent learners a group of each; agents with unlike spaces are never in one group. A world with a single
+agent has one group, so there is one code path. What a group needs of a rollout is cut out here; the maths is all in `ppo`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PRNGKeyArray
+
+from courtside import spaces
+from courtside.algos import ppo
+from courtside.config import Config
+from courtside.envs.base import EnvSpec
+from courtside.nets import distributions
+from courtside.preprocess import decode_action
+from courtside.spaces import Space
+from courtside.types import Metrics, Policy, Rollout, TrainState
+
+
+@dataclass(frozen=True)
+class Team:
+    """All groups of a run: static, part of the compiled program."""
+
+    groups: tuple[ppo.Setup, ...]
+    names: tuple[str, ...]
+    """What the agents are called."""
+
+    @property
+    def num_agents(self) -> int:
+        return len(self.names)
+
+    @property
+    def num_envs(self) -> int:
+        return self.groups[0].num_envs
+
+    @property
+    def num_steps(self) -> int:
+        return self.groups[0].num_steps
+
+    @property
+    def has_unlike_spaces(self) -> bool:
+        return len({(group.observation, group.action) for group in self.groups}) > 1
+
+    def group_name(self, index: int) -> str:
+        """The names of a group's agents."""
+        return "+".join(self.names[agent] for agent in self.groups[index].agents)
+
+
+def make_team(config: Config, spec: EnvSpec, packed: bool = False) -> Team:
+    """Put the agents of a world into groups, as the config wants them to learn."""
+    each = spec.per_agent or ((spec.observation, spec.action),) * spec.num_agents
+    width = max(spaces.feature_size(observation) for observation, _ in each) if spec.per_agent else 0
+    members: dict[Any, list[int]] = {}
+    for agent, kind in enumerate(each):
+        members.setdefault(agent if config.net.learners == "independent" else kind, []).append(agent)
+    groups = (
+        ppo.make_setup(config, *each[agents[0]], spec.num_agents, tuple(agents), packed, width)
+        for agents in members.values()
+    )
+    return Team(tuple(groups), spec.names)
+
+
+def metric_names(team: Team) -> tuple[str, ...]:
+    """What `update` logs: PPO's metrics, and the losses of each group where there are several."""
+    if len(team.groups) == 1:
+        return ppo.METRICS
+    named = (_of_group(name, team.group_name(i)) for i in range(len(team.groups)) for name in ppo.METRICS)
+    return (*ppo.METRICS, *(name for name in named if name.startswith("losses/")))
+
+
+def _of_group(name: str, group: str) -> str:
+    kind, _, rest = name.partition("/")
+    return f"{kind}/{group}/{rest}"
+
+
+def init(team: Team, key: PRNGKeyArray) -> TrainState:
+    """Fresh learners; the Rollout Phase adds the envs (`rollout.start_envs`)."""
+    rollout_key, *keys = jax.random.split(key, 1 + len(team.groups))
+    learners = tuple(ppo.init(group, k) for group, k in zip(team.groups, keys, strict=True))
+    return TrainState(learners, rollout_key, None, None, jnp.asarray(-jnp.inf, jnp.float32))
+
+
+def noise_sizes(team: Team) -> list[int]:
+    """Random numbers that the actions of each group take in one step of one env."""
+    return [group.num_agents * distributions.noise_size(group.action) for group in team.groups]
+
+
+def noise_from_bits(team: Team, bits: Array) -> tuple[Array, ...]:
+    """The noise of every group, from random words [*batch, sum of noise_sizes]."""
+    pieces = jnp.split(bits, np.cumsum(noise_sizes(team))[:-1].tolist(), axis=-1)
+    return tuple(
+        distributions.noise_from_bits(group.action, piece.reshape(*piece.shape[:-1], group.num_agents, -1))
+        for group, piece in zip(team.groups, pieces, strict=True)
+    )
+
+
+def draw_noise(team: Team, key: PRNGKeyArray, batch: tuple[int, ...]) -> tuple[Array, ...]:
+    """The noise of a whole batch of actions."""
+    return noise_from_bits(team, jax.random.bits(key, (*batch, sum(noise_sizes(team))), jnp.uint32))
+
+
+def act(
+    team: Team, policies: Sequence[Policy], features: Array, policy_states: Sequence[Any], noise: Sequence[Array] | None
+) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
+    """Actions of every group for features [*batch, A, D]; without noise the likeliest ones."""
+    acted = []
+    for i, (group, policy, memory) in enumerate(zip(team.groups, policies, policy_states, strict=True)):
+        rows = _rows(team, group, features)
+        if noise is None:
+            acted.append(ppo.act_greedily(group, policy, rows, memory))
+        else:
+            acted.append(ppo.act(group, policy, rows, memory, noise[i]))
+    actions, memories = zip(*acted, strict=True)
+    return actions, memories
+
+
+def join_actions(team: Team, actions: Sequence[Any], xp: Any) -> Any:
+    """What the env takes: one array [*batch, A, ...]; or one array [*batch, ...] per agent where spaces are unlike."""
+    decoded = [decode_action(group.action, a, xp) for group, a in zip(team.groups, actions, strict=True)]
+    if len(decoded) == 1:
+        return decoded[0]
+    axis = _agent_axis(team.groups[0].action, decoded[0])
+    order = np.argsort([agent for group in team.groups for agent in group.agents])
+    if not team.has_unlike_spaces:
+        return xp.concatenate(decoded, axis=axis)[(slice(None),) * axis + (order,)]
+    single = [
+        xp.take(part, i, axis=_agent_axis(group.action, part))
+        for group, part in zip(team.groups, decoded, strict=True)
+        for i in range(group.num_agents)
+    ]
+    return tuple(single[i] for i in order)
+
+
+def _agent_axis(space: Space, action: Any) -> int:
+    """Where the agents are in an array [*batch, A, ...] of decoded actions."""
+    return action.ndim - 1 - len(getattr(space, "shape", ()))
+
+
+def _rows(team: Team, group: ppo.Setup, features: Array) -> Array:
+    """The rows of a group's agents."""
+    if group.num_agents == team.num_agents:
+        return features
+    return features[..., np.asarray(group.agents), :]
+
+
+def update(team: Team, hyper: ppo.Hyper, state: TrainState, rollout: Rollout) -> tuple[TrainState, Metrics]:
+    """The Learning Phase of every group."""
+    learners, metrics = [], []
+    for i, (group, learner) in enumerate(zip(team.groups, state.learners, strict=True)):
+        learner, found = ppo.update(group, hyper, learner, _cut(team, group, rollout, i))
+        learners.append(learner)
+        metrics.append(found)
+    state = eqx.tree_at(lambda s: s.learners, state, tuple(learners))
+    return state, _merge(team, metrics)
+
+
+def _cut(team: Team, group: ppo.Setup, rollout: Rollout, index: int) -> Rollout:
+    """A group's part of a rollout; a central critic is left with what everybody saw."""
+    rows = (lambda x: x) if group.is_central else (lambda x: _rows(team, group, x))
+    mine = (lambda x: x) if group.num_agents == team.num_agents else (lambda x: x[..., np.asarray(group.agents)])
+    return Rollout(
+        features=rows(rollout.features),
+        action=rollout.action[index],
+        reward=mine(rollout.reward),
+        terminated=mine(rollout.terminated),
+        truncated=mine(rollout.truncated),
+        final_features=rows(rollout.final_features),
+        last_features=rows(rollout.last_features),
+        active=None if rollout.active is None else mine(rollout.active),
+    )
+
+
+def _merge(team: Team, metrics: list[Metrics]) -> Metrics:
+    """Means over the groups, weighted by their agents; and each group's own losses where there are several."""
+    if len(metrics) == 1:
+        return metrics[0]
+    share = jnp.asarray([group.num_agents / team.num_agents for group in team.groups])
+    means = {name: jnp.sum(share * jnp.stack([found[name] for found in metrics])) for name in metrics[0]}
+    named = {_of_group(n, team.group_name(i)): v for i, found in enumerate(metrics) for n, v in found.items()}
+    return means | {name: value for name, value in named.items() if name.startswith("losses/")}
+
+
+def learner_of(team: Team, agent: str) -> tuple[int, int]:
+    """Which group an agent is in, and which place it has there."""
+    index = team.names.index(agent)
+    return next((g, group.agents.index(index)) for g, group in enumerate(team.groups) if index in group.agents)

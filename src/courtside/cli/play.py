@@ -1,0 +1,104 @@
+"""`courtside play ENV`: play a world with the keyboard."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from courtside import registry
+from courtside.cli.arguments import Parser, pull_words, whole_number
+from courtside.config import MAX_SEED, Config, override
+from courtside.errors import ConfigError
+from courtside.words import split_words
+
+ABOUT = """Play a world with the keyboard, in this terminal.
+
+ENV is a name from `courtside envs` whose agents have discrete actions, or module:Class for your own JAX world.
+Grid worlds: arrows (or a, s, w) turn and walk, p picks up, d drops, t toggles, the space bar does nothing. Tab moves another
+agent, the others stand still. Any world: the digits are its actions, r restarts, q quits.
+--env-options NAME=VALUE ... tells the world something, --opponent blue=random lets a policy, a script or a run play others."""
+
+
+def main(args: list[str]) -> int:
+    words, args = pull_words(args, "--env-options", "view_size=5")
+    opponents, args = pull_words(args, "--opponent", "blue=random")
+    found = make_parser().read(args)
+    if found.keys is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise ConfigError('`courtside play` needs a terminal to read keys from; in a script, give them: --keys "wwat".')
+    if found.keys is None and os.name == "nt":
+        raise ConfigError("`courtside play` reads keys from Unix terminals only; use WSL, or give them with --keys.")
+    table = build_table(found, words, opponents)
+    if found.record:
+        from courtside.recording import find_renderer
+        from courtside.video import check_path
+
+        check_path(found.record)
+        find_renderer(table.env)
+    game = play_keys(table, found.keys) if found.keys is not None else play_terminal(table)
+    for line in closing_lines(table, game, found.record):
+        print(line)
+    return 0
+
+
+def make_parser() -> Parser:
+    parser = Parser("play", ABOUT)
+    parser.add_argument("env", metavar="ENV", help="which world")
+    parser.add_argument("--record", metavar="FILE", help="write what was played to a video, .mp4 or .gif")
+    parser.add_argument("--keys", metavar="KEYS", help="play these keys and print the last screen; needs no terminal")
+    parser.add_argument(
+        "--seed", metavar="S", type=whole_number("--seed", 0, MAX_SEED), default=0, help="seed of the world (0)"
+    )
+    return parser
+
+
+def build_table(found: Any, options: list[str], opponents: list[str]) -> Any:
+    """The world with its opponents, compiled as it is first used."""
+    source = registry.find_env(found.env)
+    env = registry.build_world(source, split_words(options))
+    if env is None:
+        raise ConfigError(
+            f"{found.env} is stepped outside JAX; `courtside play` takes JAX worlds: see `courtside envs`."
+        )
+    from courtside.play import set_up
+    from courtside.recruit import recruit
+
+    config = override(Config(), env_id=found.env, env_options=tuple(options), opponents=tuple(opponents))
+    env, _ = recruit(config, env)
+    about = registry.find_entry(source.name).about if source.kind == "jax" else ""
+    return set_up(env, found.seed, about)
+
+
+def play_terminal(table: Any) -> Any:
+    from courtside import play
+    from courtside.cli.terminal import Console, read_keys
+
+    coloured = not os.environ.get("NO_COLOR")
+    with Console(sys.stdin.fileno()) as console:
+        console.draw("compiling ...")
+        keys = read_keys(console.descriptor)
+        return play.run(table, keys, lambda game: console.draw(play.screen(table, game, coloured)))
+
+
+def play_keys(table: Any, keys: str) -> Any:
+    from courtside import play
+
+    game = play.run(table, play.split_keys(keys), lambda game: None)
+    print(play.screen(table, game, sys.stdout.isatty() and not os.environ.get("NO_COLOR")))
+    return game
+
+
+def closing_lines(table: Any, game: Any, record: str | None) -> list[str]:
+    """How each episode went, and where the video lies."""
+    from courtside.play import episodes
+    from courtside.recording import describe_step, record_episodes
+
+    played = episodes(game)
+    lines = [
+        f"episode {number}: {', '.join(describe_step(table.env, len(e.rewards), e.rewards.sum(axis=0), e.ending or 'not finished'))}"
+        for number, e in enumerate(played, start=1)
+    ]
+    if record and played:
+        count = record_episodes(record, table.env, played)
+        lines.append(f"{count} frames in {record}")
+    return lines or ["No step was played."]

@@ -1,0 +1,65 @@
+"""Bare: a walled grid without a task of its own, on which anything may lie; goal and lava do what they do everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax.numpy as jnp
+from jaxtyping import Array, Int, PRNGKeyArray
+
+from courtside.envs.multigrid.objects import EMPTY, WALL, State, Type, agent_codes
+from courtside.envs.multigrid.rules import GridOptions, Judgement, Turn
+from courtside.envs.multigrid.state import GridState, start_state
+from courtside.envs.multigrid.worlds import layout
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bare:
+    """Any grid: start from a state of one's own making."""
+
+    width: int = 13
+    height: int = 9
+    num_agents: int = 1
+
+    fixed: ClassVar[Mapping[str, object]] = {}
+
+    @property
+    def missions(self) -> tuple[str, ...]:
+        return ("",)
+
+    @property
+    def agent_names(self) -> tuple[str, ...]:
+        return layout.agent_names(self.num_agents)
+
+    @property
+    def agent_colours(self) -> tuple[int, ...]:
+        return layout.agent_colours(self.num_agents)
+
+    @property
+    def capacity(self) -> int:
+        return (self.width - 2) * (self.height - 2)
+
+    @property
+    def alphabet(self) -> tuple[int, ...]:
+        """Everything there is."""
+        doors = layout.kinds(Type.DOOR, State.OPEN, State.CLOSED, State.LOCKED)
+        others = (Type.FLOOR, Type.KEY, Type.BALL, Type.BOX, Type.GOAL, Type.LAVA)
+        things = [code for kind in others for code in layout.kinds(kind, 0)]
+        return EMPTY, WALL, *doors, *things, *(agent_codes(self.agent_colours) if self.num_agents > 1 else ())
+
+    @property
+    def defaults(self) -> GridOptions:
+        return GridOptions()
+
+    def start(self, key: PRNGKeyArray) -> GridState:
+        """Nothing but walls, everybody in the upper left corner."""
+        corner = jnp.full(self.num_agents, self.height + 1, jnp.int32)
+        return start_state(jnp.asarray(layout.walled(self.width, self.height)), corner, jnp.zeros_like(corner))
+
+    def judge(self, options: GridOptions, turn: Turn) -> Judgement:
+        return Judgement(turn.after, turn.reward, turn.after.done)
+
+    def mission(self, state: GridState) -> Int[Array, "A"]:
+        return jnp.zeros_like(state.position)

@@ -1,0 +1,67 @@
+"""What one env of a kind says about all of them: spaces, agents, time limit; as data that goes between processes. No JAX here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from courtside import spaces
+from courtside.hosts.arrays import Layout
+from courtside.hosts.gym_spaces import action_layout
+
+
+@dataclass(frozen=True)
+class EnvFacts:
+    """See `envs.base.EnvSpec` for what the names mean; agents that are unlike have their own spaces in `per_agent`."""
+
+    observation: spaces.Space
+    """Of unlike agents: a row of numbers, as long as the longest of theirs."""
+    action: spaces.Space
+    """Of unlike agents: all their actions as a tuple, unless they act alike."""
+    time_limit: int | None
+    agent_names: tuple[str, ...] = ()
+    per_agent: tuple[tuple[spaces.Space, spaces.Space], ...] = ()
+
+    @property
+    def num_agents(self) -> int:
+        return len(self.agent_names) or 1
+
+    @property
+    def agents(self) -> tuple[tuple[spaces.Space, spaces.Space], ...]:
+        """Observation and action of every agent, alike or not."""
+        return self.per_agent or ((self.observation, self.action),) * self.num_agents
+
+    def layout(self, num_envs: int) -> Layout:
+        """The shared arrays of B such envs."""
+        if self.per_agent:
+            actions = tuple(action_layout(action) for _, action in self.per_agent)
+        else:
+            shape, dtype = action_layout(self.action)
+            actions = (((self.num_agents, *shape), dtype),)
+        return Layout(num_envs, self.num_agents, spaces.feature_size(self.observation), actions)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "observation": spaces.to_json(self.observation),
+            "action": spaces.to_json(self.action),
+            "time_limit": self.time_limit,
+            "agent_names": list(self.agent_names),
+            "per_agent": [[spaces.to_json(space) for space in pair] for pair in self.per_agent],
+        }
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> EnvFacts:
+        observation, action = spaces.from_json(record["observation"]), spaces.from_json(record["action"])
+        pairs = tuple((spaces.from_json(seen), spaces.from_json(done)) for seen, done in record["per_agent"])
+        return cls(observation, action, record["time_limit"], tuple(record["agent_names"]), pairs)
+
+
+def join_agents(names: tuple[str, ...], pairs: tuple[tuple[spaces.Space, spaces.Space], ...]) -> EnvFacts:
+    """The facts of an env with several agents, each with an (observation, action) of its own."""
+    observation, action = pairs[0]
+    if all(pair == pairs[0] for pair in pairs):
+        return EnvFacts(observation, action, None, names)
+    widest = max(spaces.feature_size(seen) for seen, _ in pairs)
+    row = spaces.Box(float("-inf"), float("inf"), (widest,))
+    actions = tuple(done for _, done in pairs)
+    return EnvFacts(row, action if len(set(actions)) == 1 else spaces.Tuple(actions), None, names, pairs)

@@ -1,0 +1,83 @@
+"""The kinds of envs outside JAX. All that differs between them stands in files of their own; an env's id tells its kind. No JAX here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from courtside import registry
+from courtside.errors import ConfigError
+from courtside.hosts import gym_calls, gym_make, pz_calls, pz_make
+from courtside.hosts.arrays import HostArrays
+from courtside.hosts.facts import EnvFacts
+from courtside.registry import EnvSource
+
+
+class Calls(Protocol):
+    """Some envs of one kind and how they are called. What a step led to goes straight into the shared arrays."""
+
+    envs: list[Any]
+    first_features: np.ndarray
+    """What each env's newest reset showed. float32 [n, A, D]"""
+
+    @property
+    def absent(self) -> np.ndarray:
+        """Which agents are not there after the newest call, be it step or reset. bool [n, A]"""
+        ...
+
+    def step(self) -> tuple[list[int], dict[int, BaseException]]:
+        """Step every env with the shared actions; says whose episode ended and who failed."""
+        ...
+
+    def reset(self, i: int, seed: int | None) -> None:
+        """Start an episode of env i, into `first_features`; raises whatever the env raises."""
+        ...
+
+    def adopt(self, i: int, env: Any) -> None:
+        """Put a new env in the place of env i."""
+        ...
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What can be done with envs of one kind."""
+
+    load: Callable[[], Any]
+    """Import the package, or say how to get it."""
+    build: Callable[[str], Any]
+    """One env from its id."""
+    describe: Callable[[str, Any], EnvFacts]
+    make_calls: Callable[[list[Any], HostArrays, EnvFacts], Calls]
+    play_randomly: Callable[[Any], Callable[[int], bool]]
+    """A function that takes random step number n of an env and says whether the episode ended."""
+
+
+GYMNASIUM = Kind(
+    gym_make.import_gymnasium, gym_make.build_env, gym_make.describe_env, gym_calls.GymCalls, gym_calls.play_randomly
+)
+PETTINGZOO = Kind(
+    pz_make.import_pettingzoo, pz_make.build_env, pz_make.describe_env, pz_calls.ParallelCalls, pz_calls.play_randomly
+)
+
+
+def kind_of(env_id: str) -> Kind:
+    return PETTINGZOO if env_id.startswith(pz_make.PREFIX) else GYMNASIUM
+
+
+def full_id(source: EnvSource | str) -> str:
+    """The id as the user types it: `gym:NAME`, `pz:MODULE` or `module:Class`."""
+    if isinstance(source, str):
+        source = registry.find_env(source)
+    if source.kind == "jax":
+        raise ConfigError(
+            f"{source.name!r} is a JAX world, which needs no host; gym:NAME takes a Gymnasium env, pz:MODULE a PettingZoo one."
+        )
+    return source.name if source.kind == "module" else f"{source.kind}:{source.name}"
+
+
+def can_be_imported(env_id: str) -> bool:
+    """Whether another process can build the env too: a class of the script that was started cannot be found there."""
+    return "__main__" not in env_id.split(":")

@@ -1,0 +1,42 @@
+"""Classic control."""
+
+from __future__ import annotations
+
+from courtside.config import Config, EnvConfig, PPOConfig, RunConfig, Threshold
+
+CARTPOLE_SOLVED = Threshold(
+    "charts/episodic_return", ">=", 475.0, 100_000, "Gymnasium's reward threshold of CartPole-v1"
+)
+
+CLASSIC: dict[str, tuple[str, Config]] = {
+    "cartpole": (
+        "CartPole held upright: mean return 475 or more over the last 100k steps",
+        Config(
+            preset="cartpole",
+            run=RunConfig(total_timesteps=500_000),
+            env=EnvConfig(env_id="cartpole", num_envs=8),
+            ppo=PPOConfig(learning_rate="1e-3"),
+            thresholds=(CARTPOLE_SOLVED,),
+        ),
+    ),
+    "cartpole-fast": (
+        "the same in the least time: more envs, one epoch, many small steps",
+        Config(
+            preset="cartpole-fast",
+            run=RunConfig(total_timesteps=500_000),
+            env=EnvConfig(env_id="cartpole", num_envs=64),
+            ppo=PPOConfig(
+                num_steps=32,
+                learning_rate="3e-3",
+                gamma=0.98,
+                gae_lambda=0.9,
+                num_minibatches=16,
+                update_epochs=1,
+                clip_vloss=False,
+                vf_coef=0.25,
+                max_grad_norm=1.0,
+            ),
+            thresholds=(CARTPOLE_SOLVED,),
+        ),
+    ),
+}

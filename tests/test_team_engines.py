@@ -11,13 +11,14 @@ import pytest
 
 from courtside import checkpoint, preprocess
 from courtside.algos import ppo, team
+from courtside.algos.setup import make_setup
 from courtside.config import Config, override
 from courtside.engines import make_engine
 from courtside.engines.jax_engine import JaxEngine, init_run, run_updates
 from courtside.envs.base import EnvSpec, make_timestep
 from courtside.envs.opponents import Frozen, WithOpponents
 from courtside.errors import EnvContractError
-from courtside.hosts.gymnasium_host import make_host
+from courtside.hosts.env_host import make_host
 from courtside.rollout import collect_host
 from courtside.spaces import Discrete
 from tree_equality import assert_bit_equal, assert_close, differs
@@ -109,7 +110,7 @@ def test_a_resumed_run_of_several_learners_is_the_same_run(central, tmp_path):
 
 def frozen(favourite):
     """An opponent that (nearly) always takes one action."""
-    setup = ppo.make_setup(CONFIG, Whisper.spec.observation, Whisper.spec.action, 1)
+    setup = make_setup(CONFIG, Whisper.spec.observation, Whisper.spec.action, 1)
     learner = ppo.init(setup, jax.random.key(0))
     params = eqx.tree_at(lambda p: p.policy_head.bias, learner.params, jnp.zeros(2).at[favourite].set(50.0))
     return WithOpponents(Whisper(heard=True), (None, Frozen(dataclasses.replace(learner.policy, params=params), setup)))

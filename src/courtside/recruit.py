@@ -18,6 +18,7 @@ import jax
 from courtside import checkpoint, preprocess, registry, runlog, spaces
 from courtside import config as settings
 from courtside.algos import ppo
+from courtside.algos.setup import make_setup
 from courtside.algos.team import learner_of
 from courtside.config import Config, unknown_name
 from courtside.envs.base import Env, EnvSpec
@@ -176,7 +177,7 @@ def acting_setup(meta: Mapping[str, Any]) -> ppo.Setup:
     net = dataclasses.replace(there.net, critic=plain.net.critic, learners=plain.net.learners)
     config = settings.override(dataclasses.replace(plain, net=net), norm_obs=there.ppo.norm_obs)
     observation, action = (spaces.from_json(meta["pipeline"][name]) for name in ("observation", "action"))
-    return ppo.make_setup(config, observation, action, 1)
+    return make_setup(config, observation, action, 1)
 
 
 def difference(meta: Mapping[str, Any], config: Config, world: Env) -> list[str]:

@@ -16,6 +16,7 @@ import pytest
 
 from courtside import rollout
 from courtside.algos import ppo, team
+from courtside.algos.setup import make_setup
 from courtside.config import Config, NetConfig, PPOConfig, override
 from courtside.envs.base import EnvSpec, make_timestep
 from courtside.nets import distributions
@@ -39,7 +40,7 @@ loss_jit = jax.jit(jax.value_and_grad(ppo.ppo_loss, has_aux=True), static_argnum
 def make(action=CHOICE, **changes):
     """Setup, hyper and a fresh state of the base settings with these changes."""
     config = override(BASE, **changes)
-    setup = ppo.make_setup(config, OBSERVATION, action, 1)
+    setup = make_setup(config, OBSERVATION, action, 1)
     return setup, ppo.make_hyper(config), fresh_state(setup)
 
 

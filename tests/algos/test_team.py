@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from courtside.algos import ppo, team
+from courtside.algos.setup import batch_features
 from courtside.config import Config, override
 from courtside.envs.base import EnvSpec
 from courtside.spaces import Box, Discrete
@@ -145,7 +146,7 @@ def test_a_central_critic_sees_the_others_but_nobody_acts_on_them(learners, crit
 def test_each_agents_own_row_comes_first_in_what_the_critic_sees():
     players, _, state = make(learners="shared", critic="central")
     rows = jnp.asarray(np.arange(A * D).reshape(1, A, D), jnp.float32)
-    seen = ppo._batch_features(players.groups[0], state.policy[0], rows)
+    seen = batch_features(players.groups[0], state.policy[0], rows)
     assert seen.tolist() == [[[0, 1, 2, 3, 4, 5], [3, 4, 5, 0, 1, 2]]]
 
 

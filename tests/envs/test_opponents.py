@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from courtside.algos import ppo
+from courtside.algos.setup import make_setup
 from courtside.config import Config
 from courtside.envs.base import EnvSpec, make_timestep
 from courtside.envs.check import run_checks
@@ -97,7 +98,7 @@ def test_the_episode_ends_with_the_last_learner():
 
 @pytest.fixture(scope="module")
 def setup():
-    return ppo.make_setup(Config(), ECHO.spec.observation, ECHO.spec.action, 1)
+    return make_setup(Config(), ECHO.spec.observation, ECHO.spec.action, 1)
 
 
 def frozen(setup, seed, greedy=False):

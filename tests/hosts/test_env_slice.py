@@ -5,8 +5,8 @@ import pytest
 
 from courtside.config import EnvConfig
 from courtside.errors import EnvContractError
+from courtside.hosts.env_host import make_host
 from courtside.hosts.env_slice import RESTART_LIMIT
-from courtside.hosts.gymnasium_host import make_host
 
 MODES = ["serial", "threads", "processes"]
 

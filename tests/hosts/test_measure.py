@@ -4,7 +4,7 @@ import pytest
 
 from courtside.config import EnvConfig
 from courtside.errors import ConfigError, EnvContractError
-from courtside.hosts.gymnasium_host import estimate_memory_mb, make_host, measure
+from courtside.hosts.env_host import estimate_memory_mb, make_host, measure
 from courtside.hosts.measure import measure_env
 
 MODES = ["serial", "threads", "processes"]

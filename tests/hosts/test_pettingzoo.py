@@ -10,7 +10,7 @@ from pz_envs import Duet
 from courtside import preprocess, spaces
 from courtside.config import EnvConfig
 from courtside.errors import ConfigError, EnvContractError
-from courtside.hosts.gymnasium_host import estimate_memory_mb, make_host
+from courtside.hosts.env_host import estimate_memory_mb, make_host
 from courtside.hosts.kinds import full_id, kind_of
 from courtside.hosts.measure import measure_env
 from courtside.registry import EnvSource

@@ -14,7 +14,7 @@ import pytest
 from courtside.config import EnvConfig
 from courtside.errors import ConfigError, EnvContractError
 from courtside.hosts import env_slice
-from courtside.hosts.gymnasium_host import make_host
+from courtside.hosts.env_host import make_host
 
 HERE = Path(__file__).parent
 

@@ -18,7 +18,7 @@ SCRIPT = """
     import sys
     sys.path.insert(0, sys.argv[1])
     from courtside.config import EnvConfig
-    from courtside.hosts.gymnasium_host import make_host
+    from courtside.hosts.env_host import make_host
     import numpy as np
     host = make_host("failing_envs:" + sys.argv[2], 3, EnvConfig(workers="serial", worker_timeout=0.5))
     host.reset(0)

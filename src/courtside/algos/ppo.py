@@ -14,75 +14,28 @@ charts/{learning_rate, reward}; losses are means over all minibatch steps of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from courtside import preprocess, spaces
-from courtside.config import Config, NetConfig
+from courtside import spaces
+from courtside.algos.setup import Setup, actor_and_critic_inputs, batch_features, network_input
+from courtside.config import Config
 from courtside.nets import distributions
 from courtside.nets.actor_critic import ActorCritic, make_actor_critic
 from courtside.ops import losses
 from courtside.ops.permutation import random_order
 from courtside.ops.returns import discounted_running_return, generalized_advantage
-from courtside.ops.running_stats import make_running_stats, merge_batch, normalize, scale
+from courtside.ops.running_stats import make_running_stats, merge_batch, scale
 from courtside.ops.schedules import ScheduleNumbers, make_schedule_numbers, schedule_value
-from courtside.preprocess import OBS_CLIP, REWARD_CLIP
+from courtside.preprocess import REWARD_CLIP
 from courtside.schedules import parse_schedule
-from courtside.spaces import Space
 from courtside.types import Learner, Metrics, Policy, Rollout
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What decides shapes and switches for one group of agents: static, part of the compiled program."""
-
-    observation: Space
-    action: Space
-    agents: tuple[int, ...]
-    """Which agents of the rollout play and learn with these parameters."""
-    num_everyone: int
-    """Agents of the whole rollout: what a central critic sees."""
-    num_envs: int
-    num_steps: int
-    num_minibatches: int
-    net: NetConfig
-    norm_adv: bool
-    clip_vloss: bool
-    norm_obs: bool
-    norm_reward: bool
-    early_stop: Literal["off", "epoch", "minibatch"]
-    packed: bool = False
-    """Rollouts keep observations as bytes (`preprocess.pack`), which become features only at the network's door."""
-    row_size: int = 0
-    """Numbers in one agent's row of a rollout, where it is wider than its own features (agents with unlike spaces)."""
-
-    @property
-    def num_agents(self) -> int:
-        return len(self.agents)
-
-    @property
-    def is_central(self) -> bool:
-        """The critic sees what every agent sees."""
-        return self.net.critic == "central" and self.num_everyone > 1
-
-    @property
-    def own_size(self) -> int:
-        """Numbers of a row that are the agent's own observation."""
-        return preprocess.packed_size(self.observation) if self.packed else spaces.feature_size(self.observation)
-
-    @property
-    def critic_size(self) -> int:
-        """Numbers that the critic is fed."""
-        own = spaces.feature_size(self.observation)
-        return self.num_everyone * max(own, self.row_size) if self.is_central else own
 
 
 class Hyper(eqx.Module):
@@ -139,36 +92,6 @@ METRICS = (
 """What `update` logs."""
 
 
-def make_setup(
-    config: Config,
-    observation: Space,
-    action: Space,
-    num_agents: int,
-    agents: tuple[int, ...] | None = None,
-    packed: bool = False,
-    row_size: int = 0,
-) -> Setup:
-    """`num_agents` is everyone in the rollout; `agents` those who share these parameters, all of them unless told."""
-    ppo = config.ppo
-    return Setup(
-        observation=observation,
-        action=action,
-        agents=tuple(range(num_agents)) if agents is None else agents,
-        num_everyone=num_agents,
-        packed=packed and not ppo.norm_obs and preprocess.is_packable(observation),
-        row_size=row_size,
-        num_envs=config.env.num_envs,
-        num_steps=ppo.num_steps,
-        num_minibatches=ppo.num_minibatches,
-        net=config.net,
-        norm_adv=ppo.norm_adv,
-        clip_vloss=ppo.clip_vloss,
-        norm_obs=ppo.norm_obs,
-        norm_reward=ppo.norm_reward,
-        early_stop="off" if ppo.target_kl is None else ppo.target_kl_mode,
-    )
-
-
 def make_hyper(config: Config) -> Hyper:
     ppo = config.ppo
     number = lambda x: jnp.asarray(x, jnp.float32)  # noqa: E731
@@ -206,13 +129,13 @@ def init(setup: Setup, key: PRNGKeyArray) -> Learner:
 
 def act(setup: Setup, policy: Policy, features: Array, policy_state: Any, noise: Array) -> tuple[Array, Any]:
     """Draw actions from the policy as it is now; hands on what a recurrent policy remembers. features: [*batch, A, D]"""
-    head = policy.params.policy(_network_input(setup, policy, features))
+    head = policy.params.policy(network_input(setup, policy, features))
     return distributions.sample(setup.action, head, noise), policy_state
 
 
 def act_greedily(setup: Setup, policy: Policy, features: Array, policy_state: Any) -> tuple[Array, Any]:
     """The most likely action."""
-    head = policy.params.policy(_network_input(setup, policy, features))
+    head = policy.params.policy(network_input(setup, policy, features))
     return distributions.mode(setup.action, head), policy_state
 
 
@@ -240,8 +163,8 @@ def update(setup: Setup, hyper: Hyper, learner: Learner, rollout: Rollout) -> tu
 
 def make_batch(setup: Setup, hyper: Hyper, learner: Learner, rollout: Rollout) -> Batch:
     """Values, log-probabilities and advantages of a rollout, flattened to M = T x B x A samples."""
-    features = _batch_features(setup, learner.policy, rollout.features)
-    head, value = learner.params.policy_and_value(*_inputs(setup, features))
+    features = batch_features(setup, learner.policy, rollout.features)
+    head, value = learner.params.policy_and_value(*actor_and_critic_inputs(setup, features))
     log_prob, _ = distributions.log_prob_and_entropy(setup.action, head, rollout.action)
     next_value = _next_values(setup, learner, rollout, value)
     ended = rollout.terminated | rollout.truncated
@@ -260,8 +183,8 @@ def _next_values(setup: Setup, learner: Learner, rollout: Rollout, value: Float[
     """
 
     def value_of(rows: Array) -> Array:
-        features = _batch_features(setup, learner.policy, rows)
-        return learner.params.value(_inputs(setup, features)[-1])
+        features = batch_features(setup, learner.policy, rows)
+        return learner.params.value(actor_and_critic_inputs(setup, features)[-1])
 
     shifted = jnp.concatenate([value[1:], value_of(rollout.last_features)[None]], axis=0)
 
@@ -328,7 +251,7 @@ def ppo_loss(
 ) -> tuple[Float[Array, ""], tuple[Array, ...]]:
     """L = L_policy - c_entropy H + c_value L_value; also returns the parts, in the order of LOSS_NAMES."""
     clip_coef, weight = schedule_value(hyper.clip_coef, progress), batch.weight
-    head, value = params.policy_and_value(*_inputs(setup, batch.features))
+    head, value = params.policy_and_value(*actor_and_critic_inputs(setup, batch.features))
     log_prob, entropy = distributions.log_prob_and_entropy(setup.action, head, batch.action)
     log_ratio = log_prob - batch.log_prob
     advantage = losses.normalize_advantage(batch.advantage, weight) if setup.norm_adv else batch.advantage
@@ -365,49 +288,6 @@ def _make_metrics(hyper: Hyper, learner: Learner, batch: Batch, descent: Descent
     metrics["losses/explained_variance"] = losses.explained_variance(batch.value, batch.target, batch.weight)
     metrics["charts/learning_rate"] = schedule_value(hyper.learning_rate, learner.update / hyper.num_updates)
     return metrics
-
-
-def _network_input(setup: Setup, policy: Policy, rows: Array) -> Array:
-    """One agent's features, from its row of a rollout."""
-    own = rows[..., : setup.own_size]
-    if setup.packed:
-        return preprocess.unpack(setup.observation, own, jnp)
-    return normalize(policy.obs_stats, own, OBS_CLIP) if setup.norm_obs else own
-
-
-def _batch_features(setup: Setup, policy: Policy, rows: Array) -> Array:
-    """Rows of a rollout as a batch keeps them: bytes stay bytes, numbers are normalised once.
-
-    With a central critic [*batch, everyone, D] becomes [*batch, A, everyone x D], each agent's own row in front.
-    """
-    if not setup.packed:
-        rows = _normalize_own(setup, policy, rows)
-    if not setup.is_central:
-        return rows[..., : setup.own_size]
-    everyone = setup.num_everyone
-    others = np.asarray([[(agent + i) % everyone for i in range(everyone)] for agent in setup.agents])
-    seen = rows[..., others, :]
-    return seen.reshape(*seen.shape[:-2], everyone * rows.shape[-1])
-
-
-def _normalize_own(setup: Setup, policy: Policy, rows: Array) -> Array:
-    if not setup.norm_obs:
-        return rows
-    own = normalize(policy.obs_stats, rows[..., : setup.own_size], OBS_CLIP)
-    return jnp.concatenate([own, rows[..., setup.own_size :]], axis=-1)
-
-
-def _inputs(setup: Setup, features: Array) -> tuple[Array, ...]:
-    """What actor and critic are fed, from the features of a batch; one array where both see the same."""
-    if not setup.is_central:
-        return (preprocess.unpack(setup.observation, features, jnp) if setup.packed else features,)
-    own = features[..., : setup.own_size]
-    if not setup.packed:
-        return own, features
-    everyone = features.reshape(*features.shape[:-1], setup.num_everyone, setup.own_size)
-    seen = preprocess.unpack(setup.observation, everyone, jnp)
-    seen = seen.reshape(*features.shape[:-1], setup.critic_size)
-    return seen[..., : spaces.feature_size(setup.observation)], seen
 
 
 def _normalize_reward(setup: Setup, hyper: Hyper, learner: Learner, rollout: Rollout) -> tuple[Learner, Rollout]:

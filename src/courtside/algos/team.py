@@ -19,6 +19,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from courtside import spaces
 from courtside.algos import ppo
+from courtside.algos.setup import make_setup
 from courtside.config import Config
 from courtside.envs.base import EnvSpec
 from courtside.nets import distributions
@@ -64,7 +65,7 @@ def make_team(config: Config, spec: EnvSpec, packed: bool = False) -> Team:
     for agent, kind in enumerate(each):
         members.setdefault(agent if config.net.learners == "independent" else kind, []).append(agent)
     groups = (
-        ppo.make_setup(config, *each[agents[0]], spec.num_agents, tuple(agents), packed, width)
+        make_setup(config, *each[agents[0]], spec.num_agents, tuple(agents), packed, width)
         for agents in members.values()
     )
     return Team(tuple(groups), spec.names)

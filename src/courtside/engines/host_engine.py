@@ -21,7 +21,7 @@ from courtside.engines import Rows
 from courtside.episodes import Episodes, play_host_episodes
 from courtside.errors import EnvContractError
 from courtside.hosts.base import Host
-from courtside.hosts.gymnasium_host import Forecast, foresee, make_host
+from courtside.hosts.env_host import Forecast, foresee, make_host
 from courtside.keys import make_key
 from courtside.nets import distributions
 from courtside.registry import EnvSource

@@ -11,8 +11,8 @@ from odd_envs import Odd
 from courtside import preprocess, spaces
 from courtside.config import EnvConfig
 from courtside.errors import ConfigError
+from courtside.hosts.env_host import choose, make_host, num_cores, plan_workers
 from courtside.hosts.facts import EnvFacts
-from courtside.hosts.gymnasium_host import choose, make_host, num_cores, plan_workers
 from courtside.hosts.measure import Measured
 
 MODES = ["serial", "threads", "processes"]

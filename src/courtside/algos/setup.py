@@ -1,0 +1,139 @@
+"""What a group of agents is to PPO, and what its network is fed: the static half of the algorithm.
+
+A rollout keeps one row per agent. The actor is fed the agent's own row; the critic the same, or, where it is a central
+one, the rows of all agents, its own first. Rows of bytes (`preprocess.pack`) become numbers here, at the network's door.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from courtside import preprocess, spaces
+from courtside.config import Config, NetConfig
+from courtside.ops.running_stats import normalize
+from courtside.preprocess import OBS_CLIP
+from courtside.spaces import Space
+from courtside.types import Policy
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What decides shapes and switches for one group of agents: static, part of the compiled program."""
+
+    observation: Space
+    action: Space
+    agents: tuple[int, ...]
+    """Which agents of the rollout play and learn with these parameters."""
+    num_everyone: int
+    """Agents of the whole rollout: what a central critic sees."""
+    num_envs: int
+    num_steps: int
+    num_minibatches: int
+    net: NetConfig
+    norm_adv: bool
+    clip_vloss: bool
+    norm_obs: bool
+    norm_reward: bool
+    early_stop: Literal["off", "epoch", "minibatch"]
+    packed: bool = False
+    """Rollouts keep observations as bytes (`preprocess.pack`), which become features only at the network's door."""
+    row_size: int = 0
+    """Numbers in one agent's row of a rollout, where it is wider than its own features (agents with unlike spaces)."""
+
+    @property
+    def num_agents(self) -> int:
+        return len(self.agents)
+
+    @property
+    def is_central(self) -> bool:
+        """The critic sees what every agent sees."""
+        return self.net.critic == "central" and self.num_everyone > 1
+
+    @property
+    def own_size(self) -> int:
+        """Numbers of a row that are the agent's own observation."""
+        return preprocess.packed_size(self.observation) if self.packed else spaces.feature_size(self.observation)
+
+    @property
+    def critic_size(self) -> int:
+        """Numbers that the critic is fed."""
+        own = spaces.feature_size(self.observation)
+        return self.num_everyone * max(own, self.row_size) if self.is_central else own
+
+
+def make_setup(
+    config: Config,
+    observation: Space,
+    action: Space,
+    num_agents: int,
+    agents: tuple[int, ...] | None = None,
+    packed: bool = False,
+    row_size: int = 0,
+) -> Setup:
+    """`num_agents` is everyone in the rollout; `agents` those who share these parameters, all of them unless told."""
+    ppo = config.ppo
+    return Setup(
+        observation=observation,
+        action=action,
+        agents=tuple(range(num_agents)) if agents is None else agents,
+        num_everyone=num_agents,
+        packed=packed and not ppo.norm_obs and preprocess.is_packable(observation),
+        row_size=row_size,
+        num_envs=config.env.num_envs,
+        num_steps=ppo.num_steps,
+        num_minibatches=ppo.num_minibatches,
+        net=config.net,
+        norm_adv=ppo.norm_adv,
+        clip_vloss=ppo.clip_vloss,
+        norm_obs=ppo.norm_obs,
+        norm_reward=ppo.norm_reward,
+        early_stop="off" if ppo.target_kl is None else ppo.target_kl_mode,
+    )
+
+
+def network_input(setup: Setup, policy: Policy, rows: Array) -> Array:
+    """One agent's features, from its row of a rollout."""
+    own = rows[..., : setup.own_size]
+    if setup.packed:
+        return preprocess.unpack(setup.observation, own, jnp)
+    return normalize(policy.obs_stats, own, OBS_CLIP) if setup.norm_obs else own
+
+
+def batch_features(setup: Setup, policy: Policy, rows: Array) -> Array:
+    """Rows of a rollout as a batch keeps them: bytes stay bytes, numbers are normalised once.
+
+    With a central critic [*batch, everyone, D] becomes [*batch, A, everyone x D], each agent's own row in front.
+    """
+    if not setup.packed:
+        rows = _normalize_own(setup, policy, rows)
+    if not setup.is_central:
+        return rows[..., : setup.own_size]
+    everyone = setup.num_everyone
+    others = np.asarray([[(agent + i) % everyone for i in range(everyone)] for agent in setup.agents])
+    seen = rows[..., others, :]
+    return seen.reshape(*seen.shape[:-2], everyone * rows.shape[-1])
+
+
+def _normalize_own(setup: Setup, policy: Policy, rows: Array) -> Array:
+    if not setup.norm_obs:
+        return rows
+    own = normalize(policy.obs_stats, rows[..., : setup.own_size], OBS_CLIP)
+    return jnp.concatenate([own, rows[..., setup.own_size :]], axis=-1)
+
+
+def actor_and_critic_inputs(setup: Setup, features: Array) -> tuple[Array, ...]:
+    """What actor and critic are fed, from the features of a batch; one array where both see the same."""
+    if not setup.is_central:
+        return (preprocess.unpack(setup.observation, features, jnp) if setup.packed else features,)
+    own = features[..., : setup.own_size]
+    if not setup.packed:
+        return own, features
+    everyone = features.reshape(*features.shape[:-1], setup.num_everyone, setup.own_size)
+    seen = preprocess.unpack(setup.observation, everyone, jnp)
+    seen = seen.reshape(*features.shape[:-1], setup.critic_size)
+    return seen[..., : spaces.feature_size(setup.observation)], seen

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,6 +117,15 @@ def bind_keys(env: Env, space: Discrete) -> dict[str, int]:
     for i, name in enumerate(action_names(env)):
         bindings |= dict.fromkeys(KEYS.get(name, ()), space.start + i)
     return bindings
+
+
+def check_keys(table: Table, keys: Sequence[str]) -> None:
+    """Refuse keys that mean nothing: in a long row of them one typing error would shift all the rest."""
+    known = {*table.bindings, QUIT, RESTART, NEXT_AGENT}
+    if strangers := [key for key in keys if key not in known]:
+        raise ConfigError(
+            f"--keys has {strangers[0]!r}, which means nothing in {table.env.spec.name}; its keys are {help_line(table)}."
+        )
 
 
 def start(table: Table, number: int = 0, played: tuple[Trace, ...] = ()) -> Game:

@@ -195,7 +195,8 @@ class _Saver:
         self.newest: Path | None = found[0] if found else None
 
     def is_due(self) -> bool:
-        return time.monotonic() - self.last_save >= self.run.checkpoint_seconds
+        """The first checkpoint is due at once, so that a run killed in its first seconds has something to go on from."""
+        return self.newest is None or time.monotonic() - self.last_save >= self.run.checkpoint_seconds
 
     def save(self, event: Settled) -> None:
         self.newest = checkpoint.checkpoint_path(self.run_dir, event.update)

@@ -125,7 +125,9 @@ def _evaluate(config: Config, engine: Engine, state: TrainState, update: int) ->
     seed = evaluation_seed(config.run.seed, update)
     episodes = engine.play(state.policy, seed, config.run.eval_episodes, config.run.eval_deterministic)
     score = float(np.float32(np.mean(episodes.returns)))  # as best_score holds it, so that an equal score is no better
-    is_best = score > float(state.best_score)
+    # Where agents play against each other their mean may never change; then the newest is as good as any, and kept.
+    is_tie = engine.spec.num_agents > 1 and score == float(state.best_score)
+    is_best = score > float(state.best_score) or is_tie
     if is_best:
         state = eqx.tree_at(lambda s: s.best_score, state, jnp.asarray(score, jnp.float32))
     metrics = {

@@ -121,3 +121,10 @@ def test_refusals(capsys, args, words):
     assert status == 2
     assert words in sentence
     assert sentence.count("\n") == 1
+
+
+def test_a_key_that_means_nothing_is_refused_and_the_keys_are_told(capsys):
+    assert main(["play", "empty-5x5", "--keys", "wwx"]) == 2
+    found = capsys.readouterr().err
+    assert "'x'" in found
+    assert "forward" in found

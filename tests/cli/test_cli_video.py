@@ -33,7 +33,21 @@ class Blink(gymnasium.Env):
         return self._see(), 1.0, self.time == 3, False, {}
 
     def render(self):
-        return np.full((40, 120, 3), (80 * self.time, 0, 0), np.uint8)
+        return np.full((40, 120, 3), (min(80 * self.time, 240), 0, 0), np.uint8)
+
+class Gamble(Blink):
+    def step(self, action):
+        self.time += 1
+        return self._see() / 20, 1.0, bool(action == 1), self.time == 60, {}
+
+class Moody(Gamble):
+    """Its seed means nothing."""
+
+    played = 0
+
+    def step(self, action):
+        Moody.played += 1
+        return *super().step(action)[:1], float(Moody.played), True, False, {}
 
 class Plain(Blink):
     def __init__(self):
@@ -99,6 +113,32 @@ def test_a_gymnasium_env_draws_its_own_pictures(blink_run, tmp_path, capsys):
     frames = frames_of(tmp_path / "out.gif")
     assert [int(frame[0, 0, 0]) for frame in frames[:4]] == [0, 80, 160, 240]
     assert len(frames) == 2 * (4 + 4)
+
+
+def test_drawn_actions_are_filmed_as_they_were_scored(blink_run, tmp_path, capsys):
+    """Each step goes on with a chance of about a half. 16 envs play, so the last two films are of another round."""
+    args = ["--episodes", "20", "--video", "out.gif", "--video-episodes", "18", "--sampled", "--json"]
+    run = blink_run("Gamble")
+    capsys.readouterr()
+    status, page, errors = evaluate(capsys, run, *args)
+    returns = json.loads(page)["returns"]
+    assert (status, errors) == (0, "")
+    assert len(set(returns)) > 2
+    lengths, length = [], 0
+    for frame in frames_of(tmp_path / "out.gif"):
+        if frame[0, 0, 0] == 0 and length:
+            lengths.append(length)
+            length = 0
+        length += 1
+    assert [*lengths, length] == [score + 1 + 4 for score in returns[:18]]
+
+
+def test_an_env_that_plays_otherwise_for_the_camera_is_noted(blink_run, capsys):
+    run = blink_run("Moody")
+    capsys.readouterr()
+    status, _, errors = evaluate(capsys, run, "--episodes", "2", "--video", "out.gif")
+    assert status == 0
+    assert errors.startswith("note: The film shows other episodes than those scored")
 
 
 def test_a_gymnasium_env_without_pictures_is_refused(blink_run, tmp_path, capsys):

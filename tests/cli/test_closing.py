@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from courtside.cli.closing import exit_status, next_commands, print_closing
+from courtside.cli.closing import exit_status, next_commands, print_closing, verdict_table
 from courtside.config import override
 from courtside.health.verdict import VerdictTracker
 from courtside.presets import find_preset
@@ -45,10 +45,10 @@ def test_pass_in_a_pipe():
     assert "Passed after 100,000 steps (2 updates) of 250,000 steps (5 updates)." in lines
 
 
-@pytest.mark.parametrize(("mean", "words"), [(480.0, ["pass", "100,000", "480.0", "480.0", "100,000", "2"]), (12.0, ["fail", "100,000", "12.00", "12.00", "-", "-"])])  # fmt: skip
+@pytest.mark.parametrize(("mean", "words"), [(480.0, ["pass", "480.0", "480.0", "100,000", "2"]), (12.0, ["fail", "12.00", "12.00", "-", "-"])])  # fmt: skip
 def test_verdict_is_a_table_on_a_terminal(mean, words):
     lines = page(finished(mean), is_terminal=True).splitlines()
-    row = next(line for line in lines if "charts/episodic_return >= 475" in line)
+    row = next(line for line in lines if "episodic_return >= 475" in line)
     assert row.split()[3:] == words
     assert any(f"Verdict: {words[0]}" in line for line in lines)
 
@@ -82,3 +82,16 @@ def test_exit_status():
     assert [exit_status(finished(mean), strict) for mean in (480.0, 470.0, math.nan)] == [0, 1, 1]
     assert exit_status(finished(470.0), CONFIG) == 0
     assert [exit_status(stopped(stopped_by=name), strict) for name in ("SIGINT", "SIGTERM")] == [130, 143]
+
+
+def test_the_table_of_four_thresholds_fits_on_a_narrow_terminal():
+    config = find_preset("redblue")
+    tracker = VerdictTracker(config.thresholds)
+    tracker.add([{"step": 1_000_000, "update": 244, **{t.metric: 0.5 for t in config.thresholds}}])
+    console = Console(width=80, file=io.StringIO(), force_terminal=True, no_color=True)
+    console.print(verdict_table(tracker.verdict()))
+    text = console.file.getvalue()
+    assert "over the last 100,000 steps" in text
+    for threshold in config.thresholds:
+        goal = f"{threshold.metric.partition('/')[2]} {threshold.op} {threshold.value:g}"
+        assert any(goal in line and "0.5000" in line for line in text.splitlines())

@@ -182,7 +182,7 @@ def test_words_are_added_to_those_of_the_preset(monkeypatch):
     assert config.env.opponents == ("blue=noop",)
     assert notes == [
         "This run is judged by the thresholds of the preset 'cartpole', although its options were changed "
-        "(b=3 blue=noop)."
+        "(b=3 blue=noop), so they may be out of reach."
     ]
     assert read_config(shlex.split("cartpole --env-options a=1"))[1] == []
 

@@ -71,21 +71,30 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
 def verdict_table(verdict: Verdict) -> Table:
     """Pass or fail per threshold, since when, and how close it came."""
     title = Text("Verdict: pass", style="bold green") if verdict.passed else Text("Verdict: fail", style="bold red")
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-    table.add_column("threshold")
-    table.add_column("result")
-    for name in ("over steps", "mean", "worst stretch", "since step", "since update"):
-        table.add_column(name, justify="right")
+    windows = " / ".join(sorted({count(result.window_steps) for result in verdict.results}))
+    title.append(f", over the last {windows} steps", style="not bold default")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), title=title, title_justify="left")
+    table.add_column("threshold", overflow="fold")
+    table.add_column("result", no_wrap=True)
+    for name in ("mean", "worst stretch", "since step", "update"):
+        table.add_column(name, justify="right", no_wrap=True)
     for result in verdict.results:
         table.add_row(*verdict_row(result))
     return table
 
 
 def verdict_row(result: ThresholdResult) -> tuple[str | Text, ...]:
-    goal = f"{result.metric} {result.op} {result.target:g}"
+    """Without the kind that its metric's name starts with, so that the rest fits on a narrow terminal."""
+    goal = f"{result.metric.partition('/')[2] or result.metric} {result.op} {result.target:g}"
     mark = Text("pass", style="bold green") if result.passed else Text("fail", style="bold red")
     since = ["-" if number is None else count(number) for number in (result.since_step, result.since_update)]
-    return goal, mark, count(result.window_steps), figure(result.value), figure(result.worst), *since
+    return goal, mark, figure(result.value), figure(result.worst), *since
+
+
+def _more_steps(result: Result, config: Config | None) -> int:
+    """Twice as many, and enough for a verdict: the window, and one more of it for learning."""
+    windows = [threshold.window_steps for threshold in config.thresholds] if config else []
+    return max(2 * (config.run.total_timesteps if config else result.step), 2 * max(windows, default=0))
 
 
 def next_commands(result: Result, config: Config | None) -> list[str]:
@@ -97,7 +106,7 @@ def next_commands(result: Result, config: Config | None) -> list[str]:
     if result.checkpoint is not None:
         commands["evaluate"] = f"courtside eval {run}"
     if result.finished:
-        more = 2 * (config.run.total_timesteps if config else result.step)
+        more = _more_steps(result, config)
         commands["train on"] = f"courtside resume {run} --total-timesteps {more}"
     if config is not None and config.run.tensorboard:
         hint = "" if find_spec("tensorboard") else "   (first: pip install tensorboard)"

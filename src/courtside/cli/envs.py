@@ -79,7 +79,7 @@ def option_lines(options: tuple[Option, ...]) -> list[str]:
     if not options:
         return ["It has no options."]
     rows = [(option.name, str(option.default), wanted(option.kind), option.about) for option in options]
-    example = f"Change them with --env-options {rows[0][0]}={rows[0][1]}, several with spaces between."
+    example = f"Change them with --env-options {rows[0][0]}=VALUE, several with spaces between."
     return [*table([OPTION_COLUMNS, *rows]), "", example]
 
 

@@ -83,7 +83,9 @@ def play_terminal(table: Any) -> Any:
 def play_keys(table: Any, keys: str) -> Any:
     from courtside import play
 
-    game = play.run(table, play.split_keys(keys), lambda game: None)
+    pressed = play.split_keys(keys)
+    play.check_keys(table, pressed)
+    game = play.run(table, pressed, lambda game: None)
     print(play.screen(table, game, sys.stdout.isatty() and not os.environ.get("NO_COLOR")))
     return game
 

@@ -68,5 +68,5 @@ def changed_task_notes(base: Config, config: Config) -> list[str]:
         return []
     return [
         f"This run is judged by the thresholds of the preset {config.preset!r}, although its options were changed "
-        f"({' '.join(changed)})."
+        f"({' '.join(changed)}), so they may be out of reach."
     ]

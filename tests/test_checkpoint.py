@@ -240,11 +240,21 @@ def test_a_flipped_number_names_its_leaf(saved):
 
 
 def test_newer_format(saved, monkeypatch):
-    monkeypatch.setattr(checkpoint, "FORMAT", 2)
+    monkeypatch.setattr(checkpoint, "FORMAT", 3)
     save(saved, make_state(), META)
     monkeypatch.undo()
     with pytest.raises(
-        CheckpointError, match=r"has format 2, but this courtside reads formats up to 1.*Update courtside"
+        CheckpointError, match=r"has format 3, but this courtside reads formats up to 2.*Update courtside"
+    ):
+        load(saved, make_state())
+
+
+def test_older_format(saved, monkeypatch):
+    monkeypatch.setattr(checkpoint, "FORMAT", 1)
+    save(saved, make_state(), META)
+    monkeypatch.undo()
+    with pytest.raises(
+        CheckpointError, match=r"has format 1, but this courtside reads format 2, .* train the run anew"
     ):
         load(saved, make_state())
 

@@ -89,7 +89,10 @@ def test_no_episodes_are_refused(jax_run):
 def test_json_has_null_where_there_is_no_number(jax_run):
     score = evaluate_run(jax_run, episodes=2)
     assert json.loads(json.dumps(score.to_json(), allow_nan=False))["mean"] == score.mean
-    broken = dataclasses.replace(score, mean=math.nan, iqm_high=math.inf, returns=[1.0, math.nan])
+    broken = dataclasses.replace(
+        score, mean=math.nan, iqm_high=math.inf, returns=[1.0, math.nan], env={"doors": math.nan}
+    )
     assert isinstance(broken, EvalResult)
     record = json.loads(json.dumps(broken.to_json(), allow_nan=False))
     assert (record["mean"], record["iqm_high"], record["returns"]) == (None, None, [1.0, None])
+    assert record["env"] == {"doors": None}

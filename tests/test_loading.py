@@ -13,7 +13,9 @@ from courtside.algos import team
 from courtside.config import Config, override
 from courtside.envs.base import EnvSpec
 from courtside.errors import CheckpointError, ConfigError
+from courtside.evaluate import evaluate_run
 from courtside.loading import load
+from courtside.session import resume
 from courtside.spaces import Box, Dict, Discrete, MultiDiscrete, Tuple
 
 VECTOR = Box(-1.0, 1.0, (3,))
@@ -155,3 +157,16 @@ def test_broken_newer_checkpoints_are_passed_over_and_noted(box_run, tmp_path):
     damage(checkpoint.checkpoint_path(run, 3))
     with pytest.raises(CheckpointError, match="use --best"):
         load(run, "last")
+
+
+@pytest.mark.parametrize("best", [True, False])
+@pytest.mark.parametrize("use", [load, lambda run: load(run, "last"), evaluate_run, resume])
+def test_a_run_of_an_earlier_version_is_refused_with_the_version(use, best, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "FORMAT", 1)
+    run = write_run(tmp_path, Box(-1.0, 1.0, (4,)), Discrete(2), updates=(1, 2), best=best, env_id="cartpole")
+    monkeypatch.undo()
+    with pytest.raises(CheckpointError) as caught:
+        use(run)
+    assert "has format 1, but this courtside reads format 2" in str(caught.value)
+    assert "use --" not in str(caught.value)
+    assert str(caught.value).count("has format") == 1

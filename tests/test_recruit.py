@@ -1,6 +1,7 @@
 """Who plays whom: words become opponents, runs that do not fit are refused, and run folders keep what they need."""
 
 import shutil
+from pathlib import Path
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -18,6 +19,7 @@ from courtside.envs.opponents import Frozen, Scripted, Still, Uniform
 from courtside.errors import CheckpointError, ConfigError
 from courtside.keys import make_key
 from courtside.preprocess import describe_pipeline
+from courtside.presets import find_preset
 from courtside.registry import make_jax_env
 from courtside.runlog import RunLog
 from courtside.session import resume
@@ -62,6 +64,17 @@ def test_words_that_name_nobody_or_everybody_are_refused(words, sentence):
     with pytest.raises(ConfigError) as caught:
         recruit.assign(FOUR, words)
     assert sentence in str(caught.value)
+
+
+def test_a_word_that_came_with_the_preset_is_named():
+    config = override(find_preset("redblue-1v1"), opponents=["red=hunter"])
+    with pytest.raises(ConfigError) as caught:
+        recruit.recruit(config, DUEL)
+    assert "blue=random came with the preset, so give --opponent blue=learn too if blue is to learn." in str(
+        caught.value
+    )
+    env, _ = recruit.recruit(override(config, opponents=["blue=learn"]), DUEL)
+    assert env.spec.names == ("blue_0",)
 
 
 def duel(*words, **changes):
@@ -176,6 +189,35 @@ def test_evaluation_and_resume_use_the_copy_in_the_run_folder(red, tmp_path):
     recruit.copy_path(moved, "agent_1").unlink()
     with pytest.raises(CheckpointError, match=r"no checkpoint at .*opponents/agent_1.safetensors"):
         courtside.evaluate(moved, episodes=2)
+
+
+HEARD = """
+from test_team_engines import Whisper
+
+def World():
+    return Whisper(heard=True)
+"""
+
+
+@pytest.mark.parametrize("played_by", ["random", "a run"])
+def test_a_resumed_run_against_an_opponent_is_the_same_run(played_by, tmp_path, monkeypatch):
+    """Red is paid what blue does, so every row of the log shows who played blue."""
+    (tmp_path / "heard_world.py").write_text(HEARD)
+    monkeypatch.syspath_prepend(tmp_path)
+    often = {"total_timesteps": 32 * 24, "eval_every": 32 * 8, "eval_episodes": 2, "checkpoint_seconds": 1e-6}
+    settings = SMALL | often | {"env_id": "heard_world:World", "runs_dir": str(tmp_path / "runs")}
+    if played_by == "a run":
+        played_by = courtside.train(opponents={"red": "noop"}, exp_name="blue", seed=3, **settings).run_dir
+    whole = courtside.train(opponents={"blue": played_by}, exp_name="whole", **settings).run_dir
+    if isinstance(played_by, Path):
+        shutil.rmtree(played_by)
+    killed = shutil.copytree(whole, tmp_path / "killed")
+    last, *before = checkpoint.find_checkpoints(killed / checkpoint.FOLDER)
+    assert before
+    last.unlink()
+    assert resume(killed).finished
+    for name in (f"{checkpoint.FOLDER}/{last.name}", "metrics.jsonl", "evals.jsonl"):
+        assert (killed / name).read_bytes() == (whole / name).read_bytes(), name
 
 
 def test_another_opponent_runs_in_the_same_program(blue):

@@ -23,7 +23,7 @@ from safetensors import numpy as safetensors
 from courtside import __version__, preprocess, runlog, storage
 from courtside.errors import CheckpointError
 
-FORMAT = 1
+FORMAT = 2
 FOLDER = runlog.CHECKPOINTS
 _KEY = "courtside"
 _NAME = re.compile(r"update-(\d+)\.safetensors")
@@ -31,6 +31,10 @@ _NATIVE = {"bool", "float16", "float32", "float64"} | {
     f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
 """Dtypes stored as they are; others (bfloat16, ...) are stored as bytes, with their name in the record."""
+
+
+class OldFormatError(CheckpointError):
+    """Whole, but written by a version that laid out its networks otherwise."""
 
 
 def checkpoint_path(run_dir: str | Path, update: int) -> Path:
@@ -103,6 +107,8 @@ def newest_whole(folder: str | Path) -> tuple[Path, list[tuple[Path, str]]]:
     for path in find_checkpoints(folder):
         try:
             _read(path)
+        except OldFormatError:
+            raise  # whatever lies beneath it is as old
         except CheckpointError as error:
             skipped.append((path, str(error)))
         else:
@@ -266,6 +272,11 @@ def _unseal(path: Path, header: dict[str, Any]) -> dict[str, Any]:
         )
     if stated != _digest(record):
         raise CheckpointError(f"Checkpoint {path} is damaged: its record does not match its checksum.")
+    if version < FORMAT:
+        raise OldFormatError(
+            f"Checkpoint {path} has format {version}, but this courtside reads format {FORMAT}, whose tensors have "
+            "other names. Use the earlier version that wrote it, or train the run anew."
+        )
     return record
 
 

@@ -14,8 +14,9 @@ from courtside import config as settings
 from courtside import preprocess
 from courtside.callable_module import make_callable
 from courtside.engines import make_engine
+from courtside.episodes import Episodes
 from courtside.errors import CheckpointError, ConfigError
-from courtside.filming import film
+from courtside.filming import MAX_FRAMES, Scene, film
 from courtside.loading import LoadedRun, Which, load
 from courtside.statistics import summarize
 from courtside.train import evaluation_seed
@@ -44,7 +45,7 @@ class EvalResult:
     step: int
     returns: list[float]
     notes: tuple[str, ...] = ()
-    """What the user should know about the checkpoint that was taken."""
+    """What the user should know about the checkpoint that was taken, and about the film."""
     video: str | None = None
     """Where the film of the first episodes lies, if one was asked for."""
 
@@ -55,6 +56,8 @@ class EvalResult:
 
 
 def _or_null(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _or_null(part) for name, part in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -82,7 +85,7 @@ def evaluate_run(
     loaded = load(run, which)
     greedy = loaded.config.run.eval_deterministic if deterministic is None else deterministic
     seed = evaluation_seed(loaded.config.run.seed, 0) if seed is None else seed
-    played = _play(loaded, episodes, greedy, seed, video, min(video_episodes, episodes))
+    played, note = _play(loaded, video, Scene(loaded.policies, seed, episodes, greedy, min(video_episodes, episodes)))
     returns, lengths = np.asarray(played.returns, np.float64), np.asarray(played.lengths)
     summary = summarize(returns)
     return EvalResult(
@@ -99,16 +102,15 @@ def evaluate_run(
         checkpoint=str(loaded.checkpoint),
         step=loaded.step,
         returns=returns.tolist(),
-        notes=loaded.notes,
+        notes=(*loaded.notes, *([note] if note else [])),
         video=None if video is None else str(video),
     )
 
 
-def _play(
-    loaded: LoadedRun, episodes: int, deterministic: bool, seed: int, video: str | Path | None, num_filmed: int
-) -> Any:
-    """Build the env anew, make sure that it still is the one trained on, and play."""
-    config = settings.override(loaded.config, num_envs=min(loaded.config.env.num_envs, episodes), num_minibatches=1)
+def _play(loaded: LoadedRun, video: str | Path | None, scene: Scene) -> tuple[Episodes, str]:
+    """Build the env anew, make sure that it still is the one trained on, and play; also what to say about the film."""
+    num_envs = min(loaded.config.env.num_envs, scene.episodes)
+    config = settings.override(loaded.config, num_envs=num_envs, num_minibatches=1)
     engine = make_engine(config, loaded.run_dir)
     try:
         here = preprocess.describe_pipeline(config, engine.spec)
@@ -117,11 +119,22 @@ def _play(
                 f"The env {config.env.env_id} is not the one that this run was trained on: {'; '.join(lines)}. "
                 "Use the version of the env that the run was trained with."
             )
-        if video is not None:
-            film(video, engine, loaded, seed, num_filmed, deterministic)
-        return engine.play(loaded.policies, seed, episodes, deterministic)
+        filmed = None if video is None else film(video, engine, scene)
+        played = engine.play(scene.policies, scene.seed, scene.episodes, scene.deterministic)
+        return played, "" if filmed is None else _note_other_film(played, filmed)
     finally:
         engine.close()
+
+
+def _note_other_film(played: Episodes, filmed: np.ndarray) -> str:
+    """An env that does not follow its seed plays something else for the camera."""
+    whole = np.asarray(played.lengths)[: len(filmed)] <= MAX_FRAMES
+    if np.allclose(np.asarray(played.returns)[: len(filmed)][whole], filmed[whole], rtol=1e-3, atol=1e-3):
+        return ""
+    return (
+        "The film shows other episodes than those scored: the env does not play the same again when it is given the same "
+        "seed and actions."
+    )
 
 
 make_callable(__name__)

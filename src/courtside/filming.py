@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,30 +12,62 @@ import numpy as np
 from courtside import registry
 from courtside.captions import caption_frame
 from courtside.engines import Engine
+from courtside.engines.host_engine import HostEngine
+from courtside.engines.jax_engine import JaxEngine
 from courtside.errors import ConfigError
 from courtside.hosts.faults import describe_error
-from courtside.hosts.kinds import full_id
-from courtside.loading import LoadedRun
+from courtside.hosts.gym_spaces import action_layout, make_action_reader
 from courtside.recording import FPS, describe_step, find_renderer, record_episodes
+from courtside.types import Policy
 from courtside.video import Frame, write_video
 
 MAX_FRAMES = 5_000
 """Where the film of one episode of a Gymnasium env breaks off."""
 
 
-def film(path: str | Path, engine: Engine, loaded: LoadedRun, seed: int, episodes: int, deterministic: bool) -> int:
-    """Write a video of the first `episodes` episodes that an evaluation with this seed plays; returns the frames."""
-    trace = getattr(engine, "trace", None)
-    if trace is not None:
-        find_renderer(engine.env)  # pyright: ignore
-        return record_episodes(path, engine.env, trace(loaded.policies, seed, episodes, deterministic))  # pyright: ignore
+@dataclass(frozen=True)
+class Scene:
+    """What an evaluation plays, and how much of it is filmed."""
+
+    policies: tuple[Policy, ...]
+    seed: int
+    episodes: int
+    deterministic: bool
+    num_filmed: int
+    """The first ones."""
+
+
+def film(path: str | Path, engine: Engine, scene: Scene) -> np.ndarray:
+    """Write a video of the first episodes that an evaluation plays; returns what was earned in each."""
+    match engine:
+        case JaxEngine():
+            return _film_world(path, engine, scene)
+        case HostEngine():
+            return _film_gymnasium(path, engine, scene)
+    raise ConfigError(f"{engine.spec.name} cannot be filmed; leave --video out.")
+
+
+def _film_world(path: str | Path, engine: JaxEngine, scene: Scene) -> np.ndarray:
+    find_renderer(engine.env)
+    traces = engine.trace(scene.policies, scene.seed, scene.num_filmed, scene.deterministic)
+    record_episodes(path, engine.env, traces)
+    return np.asarray([trace.rewards.sum(axis=0).mean() for trace in traces])
+
+
+def _film_gymnasium(path: str | Path, engine: HostEngine, scene: Scene) -> np.ndarray:
+    """The env that draws itself is one more: it is seeded as the scored one was, and what was done there is done again."""
     if engine.spec.name.startswith("pz:"):
         raise ConfigError("PettingZoo envs cannot be filmed; leave --video out.")
-    env = build_drawn(full_id(loaded.config.env.env_id))
+    env = build_drawn(engine.spec.name)
     try:
+        actions = engine.record_actions(
+            scene.policies, scene.seed, scene.episodes, scene.deterministic, scene.num_filmed
+        )
         fps = int(env.metadata.get("render_fps") or FPS)
-        frames = (f for i in range(episodes) for f in play_gymnasium(loaded, engine, env, seed + i, deterministic, fps))
-        return write_video(path, frames, fps)
+        earned = np.zeros(len(actions))
+        takes = (play_again(engine, env, scene.seed + i, taken, fps, earned[i:]) for i, taken in enumerate(actions))
+        write_video(path, (frame for take in takes for frame in take), fps)
+        return earned
     finally:
         env.close()
 
@@ -54,22 +87,35 @@ def build_drawn(env_id: str) -> Any:
         ) from error
 
 
-def play_gymnasium(
-    loaded: LoadedRun, engine: Engine, env: Any, seed: int, deterministic: bool, fps: int
+def play_again(
+    engine: HostEngine, env: Any, seed: int, actions: np.ndarray, fps: int, earned: np.ndarray
 ) -> Iterator[Frame]:
-    """One episode, frame by frame, with actions of the loaded policy; the last frame stays for a second."""
-    obs, _ = env.reset(seed=seed)
-    so_far, ending, step, frame = np.zeros(1), "", 0, _draw(env)
-    while True:
-        captioned = caption_frame(frame, describe_step(engine, step, so_far, ending), 1)
-        yield captioned
-        if ending or step >= MAX_FRAMES:
-            break
-        action = loaded.policy(obs, deterministic=deterministic, seed=(seed + 7919 * step) % 2**31)
-        obs, reward, terminated, truncated, _ = env.step(action)
-        so_far, step, frame = so_far + reward, step + 1, _draw(env)
+    """One episode, frame by frame, with the actions that were recorded; the last frame stays for a second.
+
+    What it pays is summed up in `earned[0]`.
+    """
+    env.reset(seed=seed)
+    captioned = _caption(engine, env, 0, earned[0], "")
+    yield captioned
+    for step, action in enumerate(_as_taken(engine, actions[:MAX_FRAMES]), start=1):
+        _, reward, terminated, truncated, _ = env.step(action)
+        earned[0] += reward
         ending = "terminated" if terminated else "time limit" if truncated else ""
+        captioned = _caption(engine, env, step, earned[0], ending)
+        yield captioned
+        if ending:
+            break
     yield from [captioned] * (fps - 1)
+
+
+def _as_taken(engine: HostEngine, actions: np.ndarray) -> Iterable[Any]:
+    """Recorded actions [L, 1, ...] as a worker hands them to its env."""
+    shape, dtype = action_layout(engine.spec.action)
+    return make_action_reader(engine.spec.action)(actions.reshape(len(actions), *shape).astype(dtype))
+
+
+def _caption(engine: HostEngine, env: Any, step: int, earned: float, ending: str) -> Frame:
+    return caption_frame(_draw(env), describe_step(engine, step, np.full(1, earned), ending), 1)
 
 
 def _draw(env: Any) -> Frame:

@@ -135,7 +135,7 @@ def _choose_checkpoint(run_dir: Path, which: Which) -> tuple[Path, dict[str, Any
     try:
         path, skipped = checkpoint.newest_whole(run_dir / checkpoint.FOLDER)
     except CheckpointError as error:
-        if best.exists():
+        if best.exists() and not isinstance(error, checkpoint.OldFormatError):
             raise CheckpointError(f"{error} Its best policy is there: use --best.") from error
         raise
     note = checkpoint.describe_skipped(path, skipped)

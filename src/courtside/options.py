@@ -56,7 +56,7 @@ def read_option(world: str, option: Option, value: Any) -> Any:
     for kind in _members(option.kind):
         try:
             return _read(kind, value)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             continue
     raise ConfigError(f"The option {option.name} of {world} is {value!r}, but it must be {wanted(option.kind)}.")
 

@@ -24,6 +24,7 @@ from courtside.config import Config, unknown_name
 from courtside.envs.base import Env, EnvSpec
 from courtside.envs.opponents import Frozen, Opponent, Scripted, Still, Uniform, WithOpponents, scripts_of
 from courtside.errors import CheckpointError, ConfigError
+from courtside.presets import PRESETS
 from courtside.types import Policy
 from courtside.words import split_words
 
@@ -47,7 +48,7 @@ def recruit(config: Config, world: Env, run_dir: str | Path | None = None) -> tu
 
     With `run_dir`, an existing run, the networks come from its own copies and not from wherever they were trained.
     """
-    policies = assign(world.spec, config.env.opponents)
+    policies = assign(world.spec, config.env.opponents, _brought_by_preset(config))
     if not policies:
         return world, ()
     opponents, copies = {}, []
@@ -80,8 +81,11 @@ def copy_path(run_dir: str | Path, agent: str) -> Path:
     return Path(run_dir) / FOLDER / f"{agent}.safetensors"
 
 
-def assign(spec: EnvSpec, words: Sequence[str]) -> dict[int, str]:
-    """Number of each agent that does not learn -> the word for who plays it. An agent's own name beats its team's."""
+def assign(spec: EnvSpec, words: Sequence[str], brought: Sequence[str] = ()) -> dict[int, str]:
+    """Number of each agent that does not learn -> the word for who plays it. An agent's own name beats its team's.
+
+    `brought` are those of the words that the user did not type: they came with the preset.
+    """
     found: dict[int, str] = {}
     wanted = split_words(words)
     for name in sorted(wanted, key=lambda name: name in spec.names):
@@ -90,9 +94,23 @@ def assign(spec: EnvSpec, words: Sequence[str]) -> dict[int, str]:
     if len(policies) == spec.num_agents:
         raise ConfigError(
             f"--opponent gives every agent of {spec.name} ({', '.join(spec.names)}) a fixed policy, "
-            "but one at least must learn; leave one out."
+            f"but one at least must learn; {_free_someone(brought)}."
         )
     return policies
+
+
+def _brought_by_preset(config: Config) -> tuple[str, ...]:
+    """The words that are the preset's own."""
+    _, preset = PRESETS.get(config.preset, ("", Config()))
+    return tuple(word for word in config.env.opponents if word in preset.env.opponents)
+
+
+def _free_someone(brought: Sequence[str]) -> str:
+    """What to do where nobody is left to learn."""
+    if not brought:
+        return "leave one out"
+    name = brought[0].partition("=")[0].strip()
+    return f"{brought[0]} came with the preset, so give --opponent {name}={LEARN} too if {name} is to learn"
 
 
 def _find_agents(spec: EnvSpec, name: str) -> list[int]:

@@ -27,9 +27,20 @@ def warnings_of_check(env) -> set[str]:
     return {str(warning.message) for warning in seen}
 
 
-@pytest.mark.parametrize("name", ["probe-multi-discrete", "probe-two-agents", "blocked-unlock-pickup"])
-def test_gymnasium_checks_our_worlds_and_finds_nothing(name):
-    assert warnings_of_check(make(name)) == set()
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("probe-multi-discrete", {}),
+        ("probe-two-agents", {}),
+        ("blocked-unlock-pickup", {}),
+        ("redblue", {"max_steps": 20}),
+        ("redblue-1v1", {}),
+        ("redblue-pair-joint", {"max_steps": 20}),
+        ("empty-5x5", {"num_agents": 3}),
+    ],
+)
+def test_gymnasium_checks_our_worlds_and_finds_nothing(name, options):
+    assert warnings_of_check(make(name, **options)) == set()
 
 
 @pytest.mark.parametrize("name", SAME_AS_GYMNASIUM)

@@ -18,10 +18,21 @@ with warnings.catch_warnings():
     from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 
-@pytest.mark.parametrize("name", ["probe-two-agents", "pendulum"])
-def test_pettingzoo_tests_our_worlds(name):
-    parallel_api_test(courtside.parallel_env(name), num_cycles=300)
-    parallel_seed_test(functools.partial(courtside.parallel_env, name), num_cycles=50)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("probe-two-agents", {}),
+        ("pendulum", {}),
+        ("redblue", {"max_steps": 20}),
+        ("redblue-1v1", {"max_steps": 20}),
+        ("redblue-pair-joint", {"max_steps": 20}),
+        ("empty-5x5", {"num_agents": 3, "success_termination_mode": "all", "max_steps": 20}),
+    ],
+)
+def test_pettingzoo_tests_our_worlds(name, options):
+    make = functools.partial(courtside.parallel_env, name, **options)
+    parallel_api_test(make(), num_cycles=300)
+    parallel_seed_test(make, num_cycles=50)
 
 
 def test_each_agent_is_given_its_own():

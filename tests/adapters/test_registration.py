@@ -44,5 +44,19 @@ def test_importing_courtside_loads_nothing_heavy():
     assert run("import courtside, sys; print([m for m in ('gymnasium', 'jax', 'numpy') if m in sys.modules])") == "[]"
 
 
+@pytest.mark.parametrize("missing", ["gymnasium", "pettingzoo"])
+def test_without_the_packages_one_sentence_names_the_extra(missing):
+    code = f"""
+import sys; sys.modules[{missing!r}] = None
+import courtside
+from courtside.errors import ConfigError
+try:
+    courtside.parallel_env("redblue")
+except ConfigError as error:
+    print(error)
+"""
+    assert run(code) == 'PettingZoo is not installed; type: pip install "courtside[pettingzoo]"'
+
+
 def test_every_world_is_listed_under_its_own_name():
     assert {f"courtside/{entry.name}-v0" for entry in registry.ENVS} <= set(gymnasium.registry)

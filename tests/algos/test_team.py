@@ -14,7 +14,7 @@ from courtside.algos.setup import batch_features
 from courtside.config import Config, override
 from courtside.envs.base import EnvSpec
 from courtside.spaces import Box, Discrete
-from courtside.types import Rollout
+from courtside.types import Rollout, RunningStats
 from tree_equality import assert_bit_equal, assert_close, differs
 
 T, B, A, D = 6, 4, 2, 3
@@ -148,6 +148,23 @@ def test_each_agents_own_row_comes_first_in_what_the_critic_sees():
     rows = jnp.asarray(np.arange(A * D).reshape(1, A, D), jnp.float32)
     seen = batch_features(players.groups[0], state.policy[0], rows)
     assert seen.tolist() == [[[0, 1, 2, 3, 4, 5], [3, 4, 5, 0, 1, 2]]]
+
+
+@pytest.mark.parametrize("learners", ["shared", "independent"])
+def test_rows_of_agents_that_see_something_else_are_not_scaled_by_ours(learners):
+    kinds = (UNLIKE[0], UNLIKE[1], UNLIKE[0])
+    spec = EnvSpec(name="odd", observation=UNLIKE[0][0], action=UNLIKE[0][1], num_agents=3, per_agent=kinds)
+    players = team.make_team(override(BASE, learners=learners, critic="central", norm_obs=True), spec)
+    rows = jnp.asarray([[[3.0, 3.0, 0, 0, 0], [3.0, 3.0, 3.0, 3.0, 3.0], [5.0, 5.0, 0, 0, 0]]])
+    stats = lambda n: RunningStats(jnp.full(n, 1.0), jnp.full(n, 4.0), jnp.asarray(9.0))  # noqa: E731
+    policy = team.init(players, jax.random.key(0)).policy
+    first, second = (
+        batch_features(players.groups[i], dataclasses.replace(policy[i], obs_stats=stats(n)), rows)
+        for i, n in ((0, 2), (1, 5))
+    )
+    near, far, other = [1.0, 1.0, 0, 0, 0], [2.0, 2.0, 0, 0, 0], [3.0] * 5
+    np.testing.assert_allclose(first[0, 0], [*near, *other, *far], rtol=1e-4)
+    np.testing.assert_allclose(second[0, 0], [*[1.0] * 5, 5, 5, 0, 0, 0, 3, 3, 0, 0, 0], rtol=1e-4)
 
 
 def leaving(players):

@@ -34,6 +34,20 @@ def test_score_is_readable(small_run, capsys):
     assert [line.split()[0] for line in lines] == ["checkpoint", "episodes", "return", "IQM", "length"]
 
 
+def test_each_agent_and_the_worlds_own_means_are_told(tmp_path, capsys):
+    small = ["--num-envs", "2", "--num-steps", "8", "--total-timesteps", "16", "--hidden-sizes", "4"]
+    world = ["--env-id", "redblue-1v1", "--opponent", "blue=learn", "--env-options", "max_steps=4"]
+    assert main(["train", *world, "--runs-dir", str(tmp_path), *small]) == 0
+    run = str(next(tmp_path.iterdir()))
+    capsys.readouterr()
+    assert main(["eval", run, "--episodes", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    agents = next(i for i, line in enumerate(lines) if line.startswith("agents      red_0"))
+    assert lines[agents + 1].split()[0] == "blue_0"
+    own = next(i for i, line in enumerate(lines) if line.startswith("world       "))
+    assert any("door_open_done" in line for line in lines[own:])
+
+
 def damage(path):
     data = bytearray(path.read_bytes())
     data[-1] ^= 1

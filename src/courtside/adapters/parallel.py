@@ -7,10 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from courtside.adapters import spaces
-from courtside.adapters.building import build_world, check_render_mode, drawing_facts
-from courtside.adapters.gymnasium_env import read_info
-from courtside.adapters.programs import Episode, draw_key, on_cpu, picture_program, single_programs
 from courtside.errors import ConfigError
 
 try:
@@ -19,6 +15,11 @@ try:
     from pettingzoo import ParallelEnv
 except ModuleNotFoundError as error:
     raise ConfigError('PettingZoo is not installed; type: pip install "courtside[pettingzoo]"') from error
+
+from courtside.adapters import spaces
+from courtside.adapters.building import build_world, check_render_mode, drawing_facts
+from courtside.adapters.gymnasium_env import read_info
+from courtside.adapters.programs import Episode, draw_key, on_cpu, picture_program, single_programs
 
 
 def parallel_env(

@@ -44,6 +44,8 @@ class Setup:
     """Rollouts keep observations as bytes (`preprocess.pack`), which become features only at the network's door."""
     row_size: int = 0
     """Numbers in one agent's row of a rollout, where it is wider than its own features (agents with unlike spaces)."""
+    alike: tuple[int, ...] = ()
+    """Agents who see what these see, where not everyone does (agents with unlike spaces)."""
 
     @property
     def num_agents(self) -> int:
@@ -74,6 +76,7 @@ def make_setup(
     agents: tuple[int, ...] | None = None,
     packed: bool = False,
     row_size: int = 0,
+    alike: tuple[int, ...] = (),
 ) -> Setup:
     """`num_agents` is everyone in the rollout; `agents` those who share these parameters, all of them unless told."""
     ppo = config.ppo
@@ -84,6 +87,7 @@ def make_setup(
         num_everyone=num_agents,
         packed=packed and not ppo.norm_obs and preprocess.is_packable(observation),
         row_size=row_size,
+        alike=alike,
         num_envs=config.env.num_envs,
         num_steps=ppo.num_steps,
         num_minibatches=ppo.num_minibatches,
@@ -120,10 +124,15 @@ def batch_features(setup: Setup, policy: Policy, rows: Array) -> Array:
 
 
 def _normalize_own(setup: Setup, policy: Policy, rows: Array) -> Array:
+    """The statistics are of this group's observation: rows of agents who see something else stay as they are."""
     if not setup.norm_obs:
         return rows
     own = normalize(policy.obs_stats, rows[..., : setup.own_size], OBS_CLIP)
-    return jnp.concatenate([own, rows[..., setup.own_size :]], axis=-1)
+    scaled = jnp.concatenate([own, rows[..., setup.own_size :]], axis=-1)
+    if not (setup.is_central and setup.alike):
+        return scaled
+    is_alike = np.isin(np.arange(setup.num_everyone), setup.alike)
+    return jnp.where(is_alike.reshape((1,) * (rows.ndim - 2) + (-1, 1)), scaled, rows)
 
 
 def actor_and_critic_inputs(setup: Setup, features: Array) -> tuple[Array, ...]:

@@ -65,10 +65,15 @@ def make_team(config: Config, spec: EnvSpec, packed: bool = False) -> Team:
     for agent, kind in enumerate(each):
         members.setdefault(agent if config.net.learners == "independent" else kind, []).append(agent)
     groups = (
-        make_setup(config, *each[agents[0]], spec.num_agents, tuple(agents), packed, width)
+        make_setup(config, *each[agents[0]], spec.num_agents, tuple(agents), packed, width, _alike(spec, agents[0]))
         for agents in members.values()
     )
     return Team(tuple(groups), spec.names)
+
+
+def _alike(spec: EnvSpec, agent: int) -> tuple[int, ...]:
+    """Who sees what this agent sees; empty where all do."""
+    return tuple(i for i, (sees, _) in enumerate(spec.per_agent) if sees == spec.per_agent[agent][0])
 
 
 def metric_names(team: Team) -> tuple[str, ...]:

@@ -76,6 +76,14 @@ def describe(result: Any) -> list[str]:
         f"episodes    {count(result.episodes)}, {mode} actions",
         f"return      mean {figure(result.mean)}, std {figure(result.std)}",
         f"            IQM {figure(result.iqm)} (95% interval {figure(result.iqm_low)} to {figure(result.iqm_high)})",
+        *(_rows("agents", result.agents) if len(result.agents) > 1 else []),
         f"length      mean {figure(result.mean_length)}",
+        *_rows("world", result.env),
         *([f"video       {result.video}"] if result.video else []),
     ]
+
+
+def _rows(label: str, means: dict[str, float]) -> list[str]:
+    """One line for each mean, the label before the first."""
+    width = max(map(len, means), default=0)
+    return [f"{'' if i else label:<12}{name:<{width}}  {figure(mean)}" for i, (name, mean) in enumerate(means.items())]

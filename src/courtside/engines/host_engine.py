@@ -164,14 +164,39 @@ class HostEngine:
 
     def play(self, policies: tuple[Policy, ...], seed: int, episodes: int, deterministic: bool) -> Episodes:
         """With envs of its own, so that training episodes go on undisturbed."""
+        host = self._find_eval_host(episodes)
+        choose = self._eval_chooser(policies, seed, host.num_envs, deterministic)
+        return play_host_episodes(host, self.team, choose, seed, episodes)
+
+    def record_actions(
+        self, policies: tuple[Policy, ...], seed: int, episodes: int, deterministic: bool, num_recorded: int
+    ) -> list[np.ndarray]:
+        """What was done in the first `num_recorded` of the episodes that `play` plays with these arguments, each [L, A, ...]."""
+        host = self._find_eval_host(episodes)
+        choose = self._eval_chooser(policies, seed, host.num_envs, deterministic)
+        batches: list[list[np.ndarray]] = []
+
+        def choose_and_note(features: np.ndarray, t: int) -> list[np.ndarray]:
+            if t == 0:
+                batches.append([])
+            actions = choose(features, t)
+            batches[-1].append(team.join_actions(self.team, actions, np))
+            return actions
+
+        played = play_host_episodes(host, self.team, choose_and_note, seed, num_recorded)
+        taken = [column for batch in batches for column in np.stack(batch, axis=1)]
+        return [actions[:length] for actions, length in zip(taken, played.lengths, strict=False)]
+
+    def _find_eval_host(self, episodes: int) -> Host:
         if self._eval_host is None:
             self._eval_host = self._make_eval_host(min(MAX_EVAL_ENVS, episodes))
+        return self._eval_host
+
+    def _eval_chooser(self, policies: tuple[Policy, ...], seed: int, num_envs: int, deterministic: bool) -> Chooser:
         leaves = jax.tree.leaves(policies)
         if deterministic:
-            choose = lambda features, t: [np.asarray(a) for a in self._greedy(leaves, features)]  # noqa: E731
-        else:
-            choose = self._sampler(leaves, seed, self._eval_host.num_envs)
-        return play_host_episodes(self._eval_host, self.team, choose, seed, episodes)
+            return lambda features, t: [np.asarray(a) for a in self._greedy(leaves, features)]
+        return self._sampler(leaves, seed, num_envs)
 
     def _make_eval_host(self, num_envs: int) -> Host:
         if self._host is None and self._forecast is not None:  # else asked when the training envs were built

@@ -66,12 +66,10 @@ _DUEL = Config(
 
 _PAIR = Config(
     preset="redblue-pair",
-    run=RunConfig(total_timesteps=2_000_000),
-    env=EnvConfig(env_id="redblue-pair", num_envs=64, env_options=("homework=3",)),
-    net=NetConfig(learners="independent", critic="central"),
-    ppo=dataclasses.replace(
-        _PPO, learning_rate="7e-4", gamma=0.97, gae_lambda=0.9, ent_coef="linear(0.02, 0.005)"
-    ),
+    run=RunConfig(total_timesteps=600_000),
+    env=EnvConfig(env_id="redblue-pair", num_envs=64),
+    net=NetConfig(critic="central"),
+    ppo=dataclasses.replace(_PPO, gae_lambda=0.95, ent_coef="linear(0.01, 0)"),
     thresholds=(
         Threshold(LENGTH, "<", 40, source=PAIR_TASK),
         Threshold("agents/red_0/episodic_return", ">=", 1.3, source=PAIR_TASK),
@@ -84,24 +82,37 @@ _PAIR = Config(
     ),
 )  # fmt: skip
 
-_HONEST_PAIR = dataclasses.replace(
+_RANDOM_PAIR = dataclasses.replace(
     _PAIR,
+    preset="redblue-pair-random",
+    run=RunConfig(total_timesteps=2_000_000),
+    env=dataclasses.replace(_PAIR.env, env_options=("homework=3",)),
+    net=NetConfig(learners="independent", critic="central"),
+    ppo=dataclasses.replace(_PPO, learning_rate="7e-4", gamma=0.97, gae_lambda=0.9, ent_coef="linear(0.02, 0.005)"),
+)
+
+_HONEST_PAIR = dataclasses.replace(
+    _RANDOM_PAIR,
     preset="redblue-pair-honest",
     run=RunConfig(total_timesteps=1_500_000),
     env=dataclasses.replace(_PAIR.env, env_options=("homework=3", "mode=fixed")),
-    ppo=dataclasses.replace(_PAIR.ppo, learning_rate="1e-3", gae_lambda=0.95, ent_coef="linear(0.02, 0)"),
+    ppo=dataclasses.replace(_RANDOM_PAIR.ppo, learning_rate="1e-3", gae_lambda=0.95, ent_coef="linear(0.02, 0)"),
     thresholds=tuple(
-        Threshold(t.metric, t.op, t.value, source=f"{PAIR_TASK}; here a win pays both, so each can have 1.44 and more")
+        Threshold(
+            t.metric, t.op, t.value,
+            source=f"{PAIR_TASK}; here a win pays both: within 40 steps 0.45 + 0.97 = 1.42 with the ball, 0.5 + 0.97 = 1.47 with the key",
+        )
         if t.metric.startswith("agents/")
         else t
         for t in _PAIR.thresholds
     ),
-)
+)  # fmt: skip
 
 REDBLUE: dict[str, tuple[str, Config]] = {
     "redblue": ("key, ball and door of the course's task 3, exactly as the course had it", _SINGLE),
     "redblue-honest": ("the same task with the ball paying once, so that only playing it well counts", _HONEST),
     "redblue-1v1": ("key, door and elimination against an opponent that acts at random (task 4)", _DUEL),
-    "redblue-pair": ("two red agents with a central critic, keys anywhere (homework 3)", _PAIR),
-    "redblue-pair-honest": ("the same two with every defect mended: a win pays both, the ball pays once", _HONEST_PAIR),
+    "redblue-pair": ("two red agents with a central critic, the key at its place", _PAIR),
+    "redblue-pair-random": ("the same two with the key anywhere, where homework 3 ends; passes narrowly", _RANDOM_PAIR),
+    "redblue-pair-honest": ("key anywhere and every defect mended: a win pays both, the ball pays once", _HONEST_PAIR),
 }

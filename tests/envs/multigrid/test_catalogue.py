@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from grids import agents_stand_free, draw
 
 from courtside.envs.multigrid import catalogue
-from courtside.envs.multigrid.build import KINDS, option_names
+from courtside.envs.multigrid.build import KINDS, option_kinds
 from courtside.errors import ConfigError
 from courtside.keys import make_key
-from courtside.spaces import contains
 
 COURSE = "MultiGrid-CompetativeRedBlueDoor-"
 
@@ -67,8 +67,18 @@ def test_a_switch_given_on_its_own_wins_over_the_mode():
         ("redblue", {"ball_pays": "twice"}, "always, once"),
         ("redblue", {"encoding": "two-hot"}, "double-one-hot"),
         ("redblue", {"mode": "mended"}, "faithful, fixed"),
-        ("redblue", {"see_through_walls": "maybe"}, "true or false"),
+        ("redblue", {"see_through_walls": "maybe"}, "True or False"),
         ("red-blue-doors-8x8", {"homework": 3}, "no option of red-blue-doors-8x8"),
+        ("redblue", {"view_size": 33}, "31 is the largest"),
+        ("redblue", {"max_steps": 1000000000000}, "1000000000 is the largest"),
+        ("redblue", {"max_steps": float("inf")}, "whole number"),
+        ("redblue", {"pickup_penalty": "nan"}, "ordinary number"),
+        ("redblue", {"key_reward": 1e300}, "ordinary number"),
+        ("redblue", {"agents": 2}, "no option of redblue named 'agents'"),
+        ("redblue", {"randomization": "true", "unreachable_keys": "true"}, "set one of them to false"),
+        ("redblue-1v1", {"unreachable_keys": True}, "both randomization .* and unreachable_keys"),
+        ("empty-5x5", {"num_agents": 10**12}, "1000 is the largest"),
+        ("playground", {"room_size": 6, "num_agents": 5}, "only 4 free cells"),
         ("redblue-1vs1", {}, "Did you mean redblue-1v1"),
         (COURSE + "v3-DTDE-1v2", {}, "v3-DTDE-1v1"),
     ],
@@ -82,7 +92,33 @@ def test_options_may_come_as_text():
     assert catalogue.make("redblue", view_size="5", see_through_walls="true") == catalogue.make(
         "redblue", view_size=5, see_through_walls=True
     )
-    assert "mode" in option_names(catalogue.find("redblue"))
+    assert catalogue.make("redblue", see_through_walls="yes", max_steps="1e3") == catalogue.make(
+        "redblue", see_through_walls=True, max_steps=1000
+    )
+    assert "mode" in option_kinds(catalogue.find("redblue"))
+
+
+def test_the_names_of_the_original_are_understood():
+    course = catalogue.make("redblue-1v1-eval", **{"agent-view-size": "7", "deadlock_no_Key": True, "has_obsticle": 1})
+    assert (course.options.view_size, course.rules.unreachable_keys, course.rules.has_obstacle) == (7, True, True)
+    assert catalogue.make("empty-5x5", agents=2) == catalogue.make("empty-5x5", num_agents=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "smallest"),
+    [
+        ("empty-random-5x5", {"size": 4}),
+        ("red-blue-doors-6x6", {"size": 4}),
+        ("blocked-unlock-pickup", {"room_size": 4}),
+        ("locked-hallway-2rooms", {"room_size": 4}),
+        ("playground", {"room_size": 6}),
+    ],
+)
+def test_the_smallest_rooms_have_a_start(name, smallest):
+    rules = catalogue.make(name, **smallest).rules
+    assert agents_stand_free(draw(rules))
+    with pytest.raises(ConfigError, match="is the smallest that works"):
+        catalogue.make(name, **{option: size - 1 for option, size in smallest.items()})
 
 
 def test_nothing_that_is_seen_is_missing_from_the_alphabet():
@@ -101,21 +137,3 @@ def test_nothing_that_is_seen_is_missing_from_the_alphabet():
 
         cells = np.asarray(play(make_key(0)))
         assert cells.min() > 0, name
-
-
-def test_joint_control_sums_the_team_and_ends_with_all_of_it():
-    world, plain = catalogue.make("redblue-2v2-joint"), catalogue.make("redblue-2v2", mask_partial_ends=False)
-    assert world.spec.names == ("red", "blue")
-    state, obs = jax.jit(world.reset)(make_key(0))
-    action = jnp.asarray([[3, 3], [2, 3]], jnp.int32)
-    _, joint = jax.jit(world.step)(state, action, make_key(1))
-    _, each = jax.jit(plain.step)(state, action.reshape(-1), make_key(1))
-    np.testing.assert_allclose(joint.reward, [each.reward[:2].sum(), each.reward[2:].sum()], atol=1e-6)
-    np.testing.assert_array_equal(joint.obs[1]["cells"], each.obs["cells"][jnp.asarray([1, 3])])
-    assert [part["agent_id"].tolist() for part in obs] == [[0, 0], [1, 1]]
-    assert contains(world.spec.observation, jax.tree.map(lambda x: np.asarray(x[0]), joint.obs))
-    assert sorted(joint.info) == sorted(
-        f"{team}/{event}"
-        for team in ("red", "blue")
-        for event in ("door_open_done", "eliminated_opponents_done", "got_eliminated_done", "eliminated_opponent_num")
-    )

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from courtside.envs.multigrid import catalogue
-from courtside.envs.multigrid.objects import LOOKS, Colour, State, Type, pack, state_of, type_of
+from courtside.envs.multigrid.objects import EMPTY, LOOKS, Colour, State, Type, pack, state_of, type_of
 from courtside.envs.multigrid.state import Action
+from courtside.envs.multigrid.worlds.competitive import Competitive
 from courtside.keys import make_key
 
 FORWARD, PICK_UP, DROP, TOGGLE, DONE = Action.FORWARD, Action.PICK_UP, Action.DROP, Action.TOGGLE, Action.DONE
@@ -171,6 +172,110 @@ def test_messages_lag_a_step_and_their_number_says_nothing_unless_that_is_fixed(
         assert world.rules.mission(result.state).tolist() == shown
         lags = mode == "faithful"
         assert (result.seen.extra.mission.tolist() == first.extra.mission.tolist()) == lags
+
+
+ONE, TWO = "redblue-1v1", "redblue-pair"
+FACE_TO_FACE = [(7, 3, 0), (8, 3, 2)]
+PAID_RED, PAID_BLUE = (pack(Type.KEY, colour, State.PICKED_UP) for colour in (Colour.RED, Colour.BLUE))
+BLUE_OPEN, BLUE_SHUT = (pack(Type.DOOR, Colour.BLUE, state) for state in (State.OPEN, State.CLOSED))
+PRIZE, PAIR_PRIZE = 1 - 0.9 / 300, 1 - 0.9 / 1280
+
+
+def rewards(world, results):
+    return results[-1].reward.tolist()
+
+
+def ends(world, results):
+    return results[-1].terminated.tolist()
+
+
+def in_hand(world, results):
+    return results[-1].state.carried.tolist()
+
+
+def numbers(world, results):
+    return world.rules.mission(results[-1].state).tolist()
+
+
+def openers(world, results):
+    return results[-1].events["door_open_done"].tolist()
+
+
+def blue_doorway(world, results):
+    return results[-1].state.cells[at(11, 1)].tolist()
+
+
+SWITCHES = {
+    "ball_pays": ("redblue", [(6, 6, 2)], {}, [[PICK_UP], [PICK_UP]], rewards, [0.405], [-0.001]),
+    "win_pays": (
+        TWO,
+        [(9, 1, 2), (5, 6, 2)],
+        {"carried": [0, PAID_RED]},
+        [[DONE, TOGGLE]],
+        rewards,
+        [PAIR_PRIZE, 0],
+        [PAIR_PRIZE] * 2,
+    ),
+    "win_overwrites": (ONE, FACE_TO_FACE, {}, [[TOGGLE, DONE]], rewards, [PRIZE, -1], [0.5 + PRIZE, -1]),
+    "stolen_win": (
+        ONE,
+        [(5, 6, 2), (10, 1, 0)],
+        {"carried": [0, PAID_BLUE]},
+        [[TOGGLE, TOGGLE]],
+        openers,
+        [1, 0],
+        [0, 1],
+    ),
+    "judge_the_dead": (ONE, FACE_TO_FACE, {}, [[TOGGLE, PICK_UP]], rewards, [PRIZE, -1.001], [PRIZE, -1]),
+    "hit_clears_cell": (
+        ONE,
+        [(10, 1, 0), (11, 1, 2)],
+        {"cells": {(11, 1): BLUE_OPEN}},
+        [[TOGGLE, DONE]],
+        blue_doorway,
+        EMPTY,
+        BLUE_SHUT,
+    ),
+    "mask_partial_ends": (
+        "redblue-2v2",
+        [(7, 3, 0), (9, 1, 2), (8, 3, 2), (6, 6, 0)],
+        {},
+        [[TOGGLE, DONE, DONE, DONE]],
+        ends,
+        [False] * 4,
+        [False, False, True, False],
+    ),
+    "paid_key_looks_fresh": ("redblue", [(8, 4, 2)], {}, [[PICK_UP]], in_hand, [PAID_RED | LOOKS], [PAID_RED]),
+    "mission_number": (TWO, [(8, 4, 2), (6, 6, 2)], {}, [[PICK_UP, DONE]], numbers, [0, 0], [3, 2]),
+}
+"""Switch -> world, poses, what else is placed, actions, what to look at, and that as in the original and mended."""
+
+
+@pytest.mark.parametrize("switch", Competitive.fixed)
+def test_each_switch_mends_its_own_defect(switch):
+    name, poses, things, actions, look, original, mended = SWITCHES[switch]
+    for options, expected in [({}, original), ({switch: Competitive.fixed[switch]}, mended)]:
+        world, state, _ = table(name, **options)
+        results = []
+        for action in actions:
+            before = results[-1].state if results else placed(state, poses, **things)
+            results.append(play(name, before, action, **options))
+        np.testing.assert_allclose(look(world, results), expected, atol=1e-6, err_msg=f"{switch} {options}")
+
+
+def test_the_first_mission_number_is_random_unless_it_is_to_mean_something():
+    keys = jax.random.split(make_key(0), 50)
+    drawn = jax.vmap(catalogue.make(TWO).rules.start)(keys).extra.number
+    assert set(np.asarray(drawn).reshape(-1).tolist()) == {0, 1, 2, 3}
+    assert (drawn[:, 0] == drawn[:, 1]).all()
+    assert not jax.vmap(catalogue.make(TWO, mission_number="meaningful").rules.start)(keys).extra.number.any()
+
+
+def test_unreachable_keys_lie_in_the_side_rooms():
+    world = catalogue.make("redblue-1v1-death-match")
+    cells = world.rules.start(make_key(0)).cells
+    found = {int(cell): int(place) for place, cell in enumerate(cells) if cell & 15 == Type.KEY}
+    assert found == {RED_KEY: at(1, 3), RED_KEY | Colour.BLUE << 4: at(14, 3)}
 
 
 def test_keys_lie_anywhere_in_the_room_and_the_seed_decides_where():

@@ -63,6 +63,54 @@ def test_one_wrong_number_is_found_and_named(field):
     assert (difference.step, difference.field) == (step, field)
 
 
+def altered(trace, **arrays):
+    """The recording with other arrays, None leaving one out."""
+    kept = {name: array for name, array in (trace.arrays | arrays).items() if array is not None}
+    return replay.Trace(trace.path, trace.meta, kept)
+
+
+def test_without_an_object_grid_things_must_be_what_the_grid_shows():
+    """In a failure at the doors the blue one is shut but looks open, and the recording says so."""
+    trace = replay.load(next(path for path in FILES if "object_grid" in np.load(path)))
+    assert replay.replay(trace) is None
+    first = np.argwhere((trace.arrays["object_grid"] != trace.arrays["grid"]).any((1, 2, 3)))[0, 0]
+    difference = replay.replay(altered(trace, object_grid=None))
+    assert (difference.step, difference.field) == (first, "object_grid")
+
+
+def test_only_the_factor_of_a_missing_ball_may_be_unknown():
+    trace = replay.load(DUEL)
+    assert np.isnan(trace.arrays["ball_discount"]).all()
+    reward = trace.arrays["reward"].copy()
+    reward[2, 0] = np.nan
+    difference = replay.replay(altered(trace, reward=reward))
+    assert (difference.step, difference.field) == (3, "reward")
+
+
+def test_a_recording_without_directions_or_infos_is_refused(tmp_path):
+    for name in ("direction", "info"):
+        arrays = dict(np.load(DUEL))
+        del arrays[name]
+        np.savez(tmp_path / "poor.npz", **arrays)
+        with pytest.raises(replay.TraceError, match=f"lacks {name}"):
+            replay.load(tmp_path / "poor.npz")
+
+
+@pytest.mark.parametrize("depth", [0, 3])
+def test_boxes_deeper_than_a_cell_can_say_are_refused(depth):
+    trace = altered(replay.load(DUEL), box_contents=np.array([[7, 2, depth, 6, 0, 0]], np.int8))
+    with pytest.raises(replay.TraceError, match=rf"{depth} boxes deep at \(7, 2\)"):
+        replay.replay(trace)
+
+
+@pytest.mark.parametrize(("size", "said"), [(33, "31 is the largest"), (6, "must be odd"), (1, "3 is the smallest")])
+def test_a_view_that_cannot_be_is_refused(size, said):
+    trace = replay.load(DUEL)
+    meta = trace.meta | {"options": trace.meta["options"] | {"agent_view_size": size}}
+    with pytest.raises(replay.TraceError, match=said):
+        replay.replay(replay.Trace(trace.path, meta, trace.arrays))
+
+
 def test_the_command_says_ok_or_where_it_differs(tmp_path, capsys):
     arrays = dict(np.load(DUEL))
     arrays["reward"] = arrays["reward"] + 0.5
@@ -70,6 +118,8 @@ def test_the_command_says_ok_or_where_it_differs(tmp_path, capsys):
     assert replay.main([str(DUEL)]) == 0
     assert replay.main([str(DUEL), str(tmp_path / "wrong.npz")]) == 1
     lines = capsys.readouterr().out.splitlines()
+    assert replay.main([str(tmp_path / "wrong.npz"), str(tmp_path / "missing.npz")]) == 1
+    assert replay.main([str(tmp_path / "missing.npz"), str(tmp_path / "wrong.npz")]) == 1
     assert [line.endswith(": ok") for line in lines] == [True, True, False]
     assert "step 1: reward[0] is 0.0, the recording has 0.5" in lines[-1]
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Mapping
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_type_hints
 
-from courtside.config import unknown_name
 from courtside.envs.multigrid.catalogue import Listing
 from courtside.envs.multigrid.encodings import ENCODINGS
-from courtside.envs.multigrid.rules import GridOptions, Rules
+from courtside.envs.multigrid.observation import view_fault
+from courtside.envs.multigrid.rules import GridOptions
 from courtside.envs.multigrid.teams import JointWorld
 from courtside.envs.multigrid.world import GridWorld
 from courtside.envs.multigrid.worlds.bare import Bare
@@ -21,6 +22,7 @@ from courtside.envs.multigrid.worlds.locked_hallway import LockedHallway
 from courtside.envs.multigrid.worlds.playground import Playground
 from courtside.envs.multigrid.worlds.red_blue_doors import RedBlueDoors
 from courtside.errors import ConfigError
+from courtside.options import Option, read_options
 
 KINDS: dict[str, Any] = {
     "empty": Empty,
@@ -38,10 +40,25 @@ SYNONYMS = {
     "deadlock_no_key": "unreachable_keys",
 }
 """Names that the original has for an option."""
-CHOICES = {"mode": ("faithful", "fixed"), "homework": (2, 3), "encoding": tuple(ENCODINGS)}
-SMALLEST = {"view_size": 3, "max_steps": 1, "num_agents": 1, "size": 4, "room_size": 4, "num_rooms": 2}
-LARGEST = {"view_size": 23}
-"""A row of a view is the bits of one number."""
+CHOICES: dict[str, Any] = {
+    "mode": Literal["faithful", "fixed"],
+    "homework": Literal[2, 3],
+    "encoding": Literal[tuple(ENCODINGS)],
+}
+"""Options whose type does not stand in a field."""
+SMALLEST: dict[Any, int] = {
+    "max_steps": 1,
+    "num_agents": 1,
+    "size": 4,
+    "room_size": 4,
+    ("playground", "room_size"): 6,
+    "num_rooms": 2,
+}
+"""By option, or by kind and option where a kind needs more: a dozen things must fit into any one room of a playground."""
+LARGEST = {"max_steps": 10**9, "num_agents": 1000, "size": 200, "room_size": 100}
+"""Steps are counted in 32 bits; larger grids would fill the memory with tables."""
+HUGE = 1e30
+"""A reward beyond this is infinite in the learner's float32."""
 EVEN = {("red-blue-doors", "size"), ("locked-hallway", "num_rooms")}
 HIDDEN = ("teams", "version", "pickup")
 """Fields that make the variant what it is; other listings have other values."""
@@ -49,24 +66,24 @@ HIDDEN = ("teams", "version", "pickup")
 
 def build(listing: Listing, asked: Mapping[str, Any]) -> GridWorld | JointWorld:
     """The world of a listing, with the user's options over the registered ones and switches over the mode."""
-    kind = KINDS[listing.kind]
-    given = {SYNONYMS.get(name.lower(), name): value for name, value in asked.items()}
-    given = {name: _checked(listing, name, value) for name, value in given.items()}
+    kind, given = KINDS[listing.kind], _read(listing, asked)
     settings = _registered(listing, kind, given.pop("homework", 2), given.pop("mode", "faithful")) | given
-    rules: Rules = kind(**{name: value for name, value in settings.items() if name in _fields(kind)})
+    rules = kind(**{name: value for name, value in settings.items() if name in _fields(kind)})
     options = dataclasses.replace(
         rules.defaults, **{name: value for name, value in settings.items() if name in _fields(GridOptions)}
     )
-    _check_room(listing, rules, options)
+    _check_keys(listing, settings)
+    _check_room(listing, rules)
     world = GridWorld(rules, options, listing.name)
     return JointWorld(world) if listing.joint else world
 
 
-def option_names(listing: Listing) -> tuple[str, ...]:
-    """Everything that this world can be told."""
+def option_kinds(listing: Listing) -> dict[str, Any]:
+    """Everything that this world can be told, and its type."""
     shared = ["mode"] + (["homework"] if listing.kind == "competitive" else [])
-    names = [*shared, *_fields(KINDS[listing.kind]), *_fields(GridOptions)]
-    return tuple(name for name in names if name not in HIDDEN)
+    fields = _fields(KINDS[listing.kind]) | _fields(GridOptions)
+    kinds = fields | {"max_steps": int} | CHOICES
+    return {name: kinds[name] for name in [*shared, *fields] if name not in HIDDEN}
 
 
 def _registered(listing: Listing, kind: Any, homework: int, mode: str) -> dict[str, Any]:
@@ -87,61 +104,44 @@ def _fields(kind: Any) -> dict[str, Any]:
     return {f.name: types[f.name] for f in dataclasses.fields(kind) if f.init}
 
 
-def _checked(listing: Listing, name: str, value: Any) -> Any:
-    """The value in the type of its option; text, as the command line gives it, is read."""
-    if name not in option_names(listing):
-        raise ConfigError(unknown_name(f"option of {listing.name}", name, list(option_names(listing))))
-    if name in CHOICES:
-        return _one_of(name, value, CHOICES[name])
-    expected = (_fields(KINDS[listing.kind]) | _fields(GridOptions))[name]
-    if get_origin(expected) is Literal:
-        return _one_of(name, value, get_args(expected))
-    value = _read(name, value, int if int in get_args(expected) else expected)
-    _check_number(listing, name, value)
-    return value
-
-
-def _one_of(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
-    for choice in choices:
-        if str(value) == str(choice):
-            return choice
-    raise ConfigError(
-        f"The option {name} is {value!r}, but it is one of {', '.join(map(str, choices))}; choose one of them."
-    )
-
-
-def _read(name: str, value: Any, expected: type) -> Any:
-    """Booleans by name, numbers by value; 3.5 is no whole number, and `yes` is no number at all."""
-    try:
-        if expected is bool:
-            return {"true": True, "false": False, "1": True, "0": False}[str(value).lower()]
-        read = expected(value)
-        if isinstance(value, bool) or (expected is int and float(value) != read):
-            raise ValueError
-        return read
-    except (KeyError, ValueError, TypeError):
-        words = {bool: "true or false", int: "a whole number", float: "a number"}[expected]
-        raise ConfigError(f"The option {name} is {value!r}, but it must be {words}; change it.") from None
+def _read(listing: Listing, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The options under our names and in their types, each within its limits."""
+    kinds = option_kinds(listing)
+    ours = {name: SYNONYMS.get(name.lower().replace("-", "_"), name) for name in asked}
+    told = {ours[name] if ours[name] in kinds else name: value for name, value in asked.items()}
+    given = read_options(listing.name, [Option(name, kind, None) for name, kind in kinds.items()], told)
+    for name, value in given.items():
+        _check_number(listing, name, value)
+    return given
 
 
 def _check_number(listing: Listing, name: str, value: Any) -> None:
-    if name in SMALLEST and value < SMALLEST[name]:
-        raise ConfigError(f"The option {name} is {value}, but {SMALLEST[name]} is the smallest that works; raise it.")
-    if name in LARGEST and value > LARGEST[name]:
-        raise ConfigError(f"The option {name} is {value}, but {LARGEST[name]} is the largest that works; lower it.")
-    if name == "view_size" and value % 2 == 0:
-        raise ConfigError(
-            f"The view size is {value}, but it must be odd, for the agent sits in the middle of its view; "
-            f"take {value - 1} or {value + 1}."
-        )
+    fault = view_fault(value) if name == "view_size" else None
+    if fault:
+        raise ConfigError(fault)
+    smallest, largest = SMALLEST.get((listing.kind, name), SMALLEST.get(name, -math.inf)), LARGEST.get(name, math.inf)
+    if isinstance(value, int) and value < smallest:
+        raise ConfigError(f"The option {name} is {value}, but {smallest} is the smallest that works; raise it.")
+    if isinstance(value, int) and value > largest:
+        raise ConfigError(f"The option {name} is {value}, but {largest} is the largest that works; lower it.")
+    if isinstance(value, float) and not abs(value) < HUGE:
+        raise ConfigError(f"The option {name} is {value}, but it must be an ordinary number, such as 0.5; change it.")
     if (listing.kind, name) in EVEN and value % 2:
         raise ConfigError(f"The option {name} is {value}, but {listing.name} needs an even number; take {value + 1}.")
 
 
-def _check_room(listing: Listing, rules: Rules, options: GridOptions) -> None:
-    num = len(rules.agent_names)
-    if num > rules.capacity:
+def _check_keys(listing: Listing, settings: Mapping[str, Any]) -> None:
+    if settings.get("randomization") and settings.get("unreachable_keys"):
         raise ConfigError(
-            f"{listing.name} was asked for {num} agents, but it has only {rules.capacity} free cells to start on; "
-            "ask for fewer or a larger grid."
+            f"{listing.name} has both randomization (keys anywhere in the room) and unreachable_keys (keys out of it); "
+            "set one of them to false."
+        )
+
+
+def _check_room(listing: Listing, rules: Any) -> None:
+    """More agents than free cells are refused; the course's worlds have as many as their teams."""
+    if "num_agents" in _fields(type(rules)) and rules.num_agents > rules.capacity:
+        raise ConfigError(
+            f"{listing.name} was asked for {rules.num_agents} agents, but it has only {rules.capacity} free cells to "
+            "start on; ask for fewer or a larger grid."
         )

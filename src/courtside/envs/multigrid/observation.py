@@ -11,6 +11,7 @@ as the bits of one integer each, so that a row takes a handful of operations, wh
 from __future__ import annotations
 
 import functools
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +21,25 @@ from jaxtyping import Array, Bool, Int
 from courtside.envs.multigrid.objects import UNSEEN, WALL, Type, in_hand, opaque, pack, shown
 from courtside.envs.multigrid.rules import GridOptions, Rules
 from courtside.envs.multigrid.state import GridState
+
+SMALLEST_VIEW, LARGEST_VIEW = 3, 31
+"""A row of a view is the bits of one 32-bit number."""
+WORD = 24
+"""Bits of a whole number that a float32 holds exactly."""
+
+
+def view_fault(size: int) -> str | None:
+    """Why no agent can have a view of this size, in one sentence; None where it can."""
+    if size < SMALLEST_VIEW:
+        return f"The view size is {size}, but {SMALLEST_VIEW} is the smallest that works; raise it."
+    if size > LARGEST_VIEW:
+        return f"The view size is {size}, but {LARGEST_VIEW} is the largest that works; lower it."
+    if size % 2 == 0:
+        return (
+            f"The view size is {size}, but it must be odd, for the agent sits in the middle of its view; "
+            f"take {size - 1} or {size + 1}."
+        )
+    return None
 
 
 @functools.cache
@@ -89,26 +109,39 @@ def _row_bits(size: int, cells: Bool[Array, "*batch cells"]) -> Int[Array, "*bat
 def _row_cells(size: int, bits: Int[Array, "*batch V"]) -> Bool[Array, "*batch cells"]:
     """The bits back in their cells, by a product with powers of two: exact, and the compiler does each row only once.
 
-    Shifting instead makes it repeat the whole sweep for every cell, which is ten times slower.
+    Shifting instead makes it repeat the whole sweep for every cell, which is ten times slower. Rows longer than a word go
+    in two.
     """
+    if size <= WORD:
+        return _word_cells(size, size, bits)
+    words = [_word_cells(size, WORD, bits & (1 << WORD) - 1), _word_cells(size, size - WORD, bits >> WORD)]
+    return jnp.concatenate(words, axis=-1)
+
+
+def _word_cells(size: int, num_bits: int, word: Int[Array, "*batch V"]) -> Bool[Array, "*batch cells"]:
+    """The lowest bits of every row in as many columns of cells."""
     exact = jax.lax.Precision.HIGHEST
-    cells = jnp.matmul(bits.astype(jnp.float32), jnp.asarray(_spreader(size)), precision=exact)
+    cells = jnp.matmul(word.astype(jnp.float32), jnp.asarray(_spreader(size, num_bits)), precision=exact)
     return cells.astype(jnp.int32) & 1 == 1
 
 
 @functools.cache
-def _spreader(size: int) -> np.ndarray:
-    """Row j to its cells (i, j), moved down by i bits. [size, size * size]"""
-    return np.kron(2.0 ** -np.arange(size), np.eye(size)).astype(np.float32)
+def _spreader(size: int, num_bits: int) -> np.ndarray:
+    """Row j to its cells (i, j), moved down by i bits. [size, num_bits * size]"""
+    return np.kron(2.0 ** -np.arange(num_bits), np.eye(size)).astype(np.float32)
 
 
 def _sweep(size: int, seen: Array, clear: Array) -> tuple[Array, Array]:
-    """One row: which of its cells are in sight, and which of the next row get lit. Adding carries a bit through a run."""
+    """One row: which of its cells are in sight, and which of the next row get lit.
+
+    Adding carries a bit to the right through a run of clear cells; to the left it goes by 1, 2, 4, ... cells at a time.
+    """
     full, last = (1 << size) - 1, 1 << size - 1
     seen = (seen | clear ^ clear + (seen & clear)) & full
     through = seen & clear & ~last
     ahead = through | through << 1
-    for _ in range(size - 1):
-        seen = seen | (seen & clear) >> 1
+    run = clear >> 1
+    for shift in itertools.takewhile(lambda shift: shift < size, (1, 2, 4, 8, 16)):
+        seen, run = seen | run & seen >> shift, run & run >> shift
     through = seen & clear & ~1
     return seen, ahead | through | through >> 1

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_type_hints
+from typing import Any
 
-from courtside.envs.multigrid.build import CHOICES, KINDS, build, option_names
+from courtside.envs.multigrid.build import KINDS, build, option_kinds
 from courtside.envs.multigrid.catalogue import find
 from courtside.envs.multigrid.rules import GridOptions
 from courtside.options import Option, field_docs
@@ -19,13 +19,12 @@ MODES = {
 def list_options(name: str) -> tuple[Option, ...]:
     """All that a world can be told; a switch given on its own beats the mode."""
     listing = find(name)
-    world, kind = build(listing, {}), KINDS[listing.kind]
-    kinds = get_type_hints(GridOptions) | get_type_hints(kind)
-    kinds["max_steps"] = int
-    kinds |= {option: Literal[choices] for option, choices in CHOICES.items()}
-    docs = {option: text for option, (_, text) in MODES.items()} | field_docs(GridOptions) | field_docs(kind)
+    world = build(listing, {})
+    docs = {option: text for option, (_, text) in MODES.items()}
+    docs |= field_docs(GridOptions) | field_docs(KINDS[listing.kind])
     return tuple(
-        Option(option, kinds[option], _default(world, option), docs.get(option, "")) for option in option_names(listing)
+        Option(option, kind, _default(world, option), docs.get(option, ""))
+        for option, kind in option_kinds(listing).items()
     )
 
 

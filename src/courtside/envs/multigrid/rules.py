@@ -28,7 +28,7 @@ class GridOptions:
     max_steps: int | Int[Array, ""] = 100
     """Steps after which an episode is cut (an array where one compiled program serves several limits)."""
     view_size: int = 7
-    """Side of the square an agent sees; odd, at least 3."""
+    """Side of the square an agent sees; odd, 3 to 31."""
     see_through_walls: bool = False
     """Whether walls and shut doors do not block the view."""
     allow_agent_overlap: bool = True
@@ -36,9 +36,9 @@ class GridOptions:
     joint_reward: bool = False
     """Whether a success pays everybody."""
     success_termination_mode: Ending = "any"
-    """`any`: one success ends it for everybody; `all`: for that agent only."""
+    """`any`: one success ends it for everybody; `all`: for that agent only. LockedHallway always ends for everybody."""
     failure_termination_mode: Ending = "all"
-    """The same for a failure."""
+    """The same for a failure: stepping into lava, or the blue door first in RedBlueDoors."""
     order: Literal["random", "fixed"] = "random"
     """Who acts first in a step: drawn anew each step, or by index."""
     encoding: str = "kinds"
@@ -96,11 +96,6 @@ class Rules(Protocol):
 
     @property
     def agent_colours(self) -> tuple[int, ...]: ...
-
-    @property
-    def capacity(self) -> int:
-        """How many agents the layout has room for; more are refused."""
-        ...
 
     @property
     def alphabet(self) -> tuple[int, ...]:

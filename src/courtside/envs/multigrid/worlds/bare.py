@@ -38,10 +38,6 @@ class Bare:
         return layout.agent_colours(self.num_agents)
 
     @property
-    def capacity(self) -> int:
-        return (self.width - 2) * (self.height - 2)
-
-    @property
     def alphabet(self) -> tuple[int, ...]:
         """Everything there is."""
         doors = layout.kinds(Type.DOOR, State.OPEN, State.CLOSED, State.LOCKED)

@@ -109,11 +109,6 @@ class Competitive:
         return tuple(COLOURS[team] for team, members in self.teams for _ in range(members))
 
     @property
-    def capacity(self) -> int:
-        """Red starts along the upper wall of the room, blue along the lower one."""
-        return 5 if len(self.teams) == 1 else 7
-
-    @property
     def missions(self) -> tuple[str, ...]:
         return MISSIONS if self.version == 3 else ()
 

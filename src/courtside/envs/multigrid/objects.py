@@ -118,6 +118,11 @@ def agent_codes(colours: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(pack(Type.AGENT, colour, direction) for colour in sorted(set(colours)) for direction in range(4))
 
 
+def other_agent_codes(colours: tuple[int, ...]) -> tuple[int, ...]:
+    """How agents of these colours see each other: nobody sees itself, so an agent that is alone sees none."""
+    return agent_codes(colours) if len(colours) > 1 else ()
+
+
 def standable(cells: Any) -> Any:
     """Whether an agent may step there: nothing, floor, goal, lava, or a door that is truly open."""
     kind = type_of(cells)

@@ -9,7 +9,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Int, PRNGKeyArray
 
-from courtside.envs.multigrid.objects import EMPTY, WALL, State, Type, agent_codes
+from courtside.envs.multigrid.objects import EMPTY, WALL, State, Type, other_agent_codes
 from courtside.envs.multigrid.rules import GridOptions, Judgement, Turn
 from courtside.envs.multigrid.state import GridState, start_state
 from courtside.envs.multigrid.worlds import layout
@@ -43,7 +43,7 @@ class Bare:
         doors = layout.kinds(Type.DOOR, State.OPEN, State.CLOSED, State.LOCKED)
         others = (Type.FLOOR, Type.KEY, Type.BALL, Type.BOX, Type.GOAL, Type.LAVA)
         things = [code for kind in others for code in layout.kinds(kind, 0)]
-        return EMPTY, WALL, *doors, *things, *(agent_codes(self.agent_colours) if self.num_agents > 1 else ())
+        return EMPTY, WALL, *doors, *things, *other_agent_codes(self.agent_colours)
 
     @property
     def defaults(self) -> GridOptions:

@@ -11,7 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
-from courtside.envs.multigrid.objects import COLOUR_NAMES, EMPTY, WALL, State, Type, agent_codes, state_of, type_of
+from courtside.envs.multigrid.objects import (
+    COLOUR_NAMES,
+    EMPTY,
+    WALL,
+    State,
+    Type,
+    other_agent_codes,
+    state_of,
+    type_of,
+)
 from courtside.envs.multigrid.rules import GridOptions, Judgement, Turn, succeed
 from courtside.envs.multigrid.state import GridState, start_state
 from courtside.envs.multigrid.worlds import layout
@@ -59,7 +68,7 @@ class BlockedUnlockPickup:
     def alphabet(self) -> tuple[int, ...]:
         doors = layout.kinds(Type.DOOR, State.OPEN, State.CLOSED, State.LOCKED)
         things = (*layout.kinds(Type.KEY, 0), *layout.kinds(Type.BALL, 0), *layout.kinds(Type.BOX, 0))
-        return EMPTY, WALL, *doors, *things, *(agent_codes(self.agent_colours) if self.num_agents > 1 else ())
+        return EMPTY, WALL, *doors, *things, *other_agent_codes(self.agent_colours)
 
     @property
     def defaults(self) -> GridOptions:

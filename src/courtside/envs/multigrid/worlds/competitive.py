@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
-from courtside.envs.multigrid.objects import EMPTY, WALL, Colour, State, Type, agent_codes, pack
+from courtside.envs.multigrid.objects import EMPTY, WALL, Colour, State, Type, other_agent_codes, pack
 from courtside.envs.multigrid.rules import GridOptions, Judgement, Turn
 from courtside.envs.multigrid.state import GridState, start_state
 from courtside.envs.multigrid.worlds import layout
@@ -125,7 +125,7 @@ class Competitive:
         doors = [pack(Type.DOOR, c, s) for c in COLOURS.values() for s in _door_states(c in colours)]
         keys = [pack(Type.KEY, c, s) for c in colours for s in (State.PICKED_UP, State.AVAILABLE)]
         balls = [pack(Type.BALL, _other(c)) for c in colours] if self.has_obstacle else []
-        agents = agent_codes(self.agent_colours) if len(self.agent_names) > 1 else ()
+        agents = other_agent_codes(self.agent_colours)
         return EMPTY, WALL, *doors, *keys, *balls, *agents
 
     def start(self, key: PRNGKeyArray) -> GridState:

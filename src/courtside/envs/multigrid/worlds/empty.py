@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
-from courtside.envs.multigrid.objects import EMPTY, WALL, Colour, Type, agent_codes, pack
+from courtside.envs.multigrid.objects import EMPTY, WALL, Colour, Type, other_agent_codes, pack
 from courtside.envs.multigrid.rules import GridOptions, Judgement, Turn
 from courtside.envs.multigrid.state import GridState, start_state
 from courtside.envs.multigrid.worlds import layout
@@ -57,7 +57,7 @@ class Empty:
 
     @property
     def alphabet(self) -> tuple[int, ...]:
-        return EMPTY, WALL, GOAL, *(agent_codes(self.agent_colours) if self.num_agents > 1 else ())
+        return EMPTY, WALL, GOAL, *other_agent_codes(self.agent_colours)
 
     @property
     def defaults(self) -> GridOptions:

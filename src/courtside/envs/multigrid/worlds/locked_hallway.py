@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from courtside.envs.multigrid.objects import EMPTY, WALL, State, Type, agent_codes, colour_of, state_of, type_of
+from courtside.envs.multigrid.objects import EMPTY, WALL, State, Type, colour_of, other_agent_codes, state_of, type_of
 from courtside.envs.multigrid.rules import GridOptions, Judgement, Turn, win_reward, with_done
 from courtside.envs.multigrid.state import Action, GridState, ahead, start_state
 from courtside.envs.multigrid.worlds import layout
@@ -78,8 +78,7 @@ class LockedHallway:
     @property
     def alphabet(self) -> tuple[int, ...]:
         doors = layout.kinds(Type.DOOR, State.OPEN, State.CLOSED, State.LOCKED)
-        agents = agent_codes(self.agent_colours) if self.num_agents > 1 else ()
-        return EMPTY, WALL, *doors, *layout.kinds(Type.KEY, 0), *agents
+        return EMPTY, WALL, *doors, *layout.kinds(Type.KEY, 0), *other_agent_codes(self.agent_colours)
 
     @property
     def defaults(self) -> GridOptions:

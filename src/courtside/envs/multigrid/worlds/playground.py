@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from courtside.envs.multigrid.objects import EMPTY, WALL, State, Type, agent_codes, pack
+from courtside.envs.multigrid.objects import EMPTY, WALL, State, Type, other_agent_codes, pack
 from courtside.envs.multigrid.rules import GridOptions, Judgement, Turn
 from courtside.envs.multigrid.state import GridState, start_state
 from courtside.envs.multigrid.worlds import layout
@@ -68,7 +68,7 @@ class Playground:
     def alphabet(self) -> tuple[int, ...]:
         doors = layout.kinds(Type.DOOR, State.OPEN, State.CLOSED)
         things = [code for type in THINGS for code in layout.kinds(type, 0)]
-        return EMPTY, WALL, *doors, *things, *(agent_codes(self.agent_colours) if self.num_agents > 1 else ())
+        return EMPTY, WALL, *doors, *things, *other_agent_codes(self.agent_colours)
 
     @property
     def defaults(self) -> GridOptions:

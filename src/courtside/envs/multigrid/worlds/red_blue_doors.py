@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, PRNGKeyArray
 
-from courtside.envs.multigrid.objects import EMPTY, LOOKS, WALL, Colour, State, Type, agent_codes, pack
+from courtside.envs.multigrid.objects import EMPTY, LOOKS, WALL, Colour, State, Type, other_agent_codes, pack
 from courtside.envs.multigrid.rules import GridOptions, Judgement, Turn, fail, succeed
 from courtside.envs.multigrid.state import Action, GridState, ahead, start_state
 from courtside.envs.multigrid.worlds import layout
@@ -63,8 +63,7 @@ class RedBlueDoors:
 
     @property
     def alphabet(self) -> tuple[int, ...]:
-        agents = agent_codes(self.agent_colours) if self.num_agents > 1 else ()
-        return EMPTY, WALL, RED_OPEN, RED_SHUT, BLUE_OPEN, BLUE_SHUT, *agents
+        return EMPTY, WALL, RED_OPEN, RED_SHUT, BLUE_OPEN, BLUE_SHUT, *other_agent_codes(self.agent_colours)
 
     @property
     def defaults(self) -> GridOptions:

@@ -138,3 +138,16 @@ def test_a_file_that_is_no_recording_is_refused_in_one_sentence(tmp_path, capsys
     assert "has_obstacle" in told.err
     assert told.out.endswith(": ok\n")
     assert replay.main([]) == 2
+
+
+@pytest.mark.parametrize("kind", ["text", "npy", "missing"])
+def test_what_is_no_archive_is_told_in_one_sentence_without_numpys_advice(kind, tmp_path, capsys):
+    path = tmp_path / f"bad.{'npy' if kind == 'npy' else 'npz'}"
+    if kind == "npy":
+        np.save(path, np.zeros(3))
+    elif kind == "text":
+        path.write_text("x")
+    assert replay.main([str(path)]) == 2
+    found = "".join(capsys.readouterr())
+    assert ("There is no file" if kind == "missing" else "no .npz archive") in found
+    assert "pickle" not in found

@@ -111,6 +111,10 @@ class Difference:
 
 def load(path: str | Path) -> Trace:
     """Read a recording and check that all that a replay needs is there."""
+    if not Path(path).is_file():
+        raise TraceError(f"There is no file {path} to replay; give the path of a recorded episode.")
+    if not zipfile.is_zipfile(path):
+        raise TraceError(f"{path} is not a recorded episode: it is no .npz archive; give one with meta and arrays.")
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}

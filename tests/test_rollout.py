@@ -128,18 +128,20 @@ def test_only_what_belongs_to_the_worlds_moves(walked):
 
 def test_no_episode_ended_gives_nan_not_zero():
     ends = EpisodeEnd(jnp.zeros((2, 3), bool), jnp.ones((2, 3, 1)), jnp.ones((2, 3), jnp.int32))
-    metrics = rollout.summarize_episodes(ends, ("alone",))
+    metrics = rollout.summarize_episodes(ends, ("alone",), jnp.zeros((2, 3, 1), bool))
     assert metrics["charts/episodes"] == 0
     assert np.isnan(metrics["charts/episodic_return"])
     assert np.isnan(metrics["charts/episodic_length"])
+    assert np.isnan(metrics["charts/truncated"])
 
 
 def test_summary_counts_agents_as_one_and_only_ended_episodes():
     ended = jnp.array([[True, False], [False, True]])
     returns = jnp.array([[[1.0, 3.0], [99.0, 99.0]], [[99.0, 99.0], [4.0, 8.0]]])
     ends = EpisodeEnd(ended, returns, jnp.array([[5, 0], [0, 7]], jnp.int32))
-    metrics = rollout.summarize_episodes(ends, ("red", "blue"))
-    assert [float(metrics[n]) for n in rollout.METRICS] == [2.0, 4.0, 6.0]
+    cut = jnp.array([[[False, True], [True, True]], [[False, False], [False, False]]])
+    metrics = rollout.summarize_episodes(ends, ("red", "blue"), cut)
+    assert [float(metrics[n]) for n in rollout.METRICS] == [2.0, 4.0, 6.0, 0.5]
     assert [float(metrics[f"agents/{n}/episodic_return"]) for n in ("red", "blue")] == [2.5, 5.5]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-PER_EPISODE = ("charts/episodic_", "agents/", "env/")
+PER_EPISODE = ("charts/episodic_", "charts/truncated", "agents/", "env/")
 """How the names begin of metrics that are means over the episodes which ended in an update."""
 
 

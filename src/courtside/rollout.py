@@ -15,7 +15,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Key, PRNGKeyArray
 
 from courtside.algos.team import Team, join_actions, noise_from_bits, noise_sizes
 from courtside.algos.team import act as team_acts
@@ -27,7 +27,7 @@ from courtside.nets import distributions
 from courtside.preprocess import decode_action, encode, pack
 from courtside.types import EpisodeEnd, Metrics, Rollout, TrainState
 
-METRICS = ("charts/episodes", "charts/episodic_return", "charts/episodic_length")
+METRICS = ("charts/episodes", "charts/episodic_return", "charts/episodic_length", "charts/truncated")
 """What `summarize_episodes` logs of every world."""
 
 MAX_AHEAD_BYTES = 256
@@ -90,7 +90,7 @@ def collect(env: Env, team: Team, state: TrainState) -> tuple[TrainState, Rollou
     rollout = Rollout(*seen, last_features=rows_of(team, obs), active=active if team.num_agents > 1 else None)
     learners = tuple(replace(learner, policy_state=m) for learner, m in zip(state.learners, memories, strict=True))
     state = replace(state, learners=learners, key=key, env_state=env_state, obs=obs)
-    return state, rollout, summarize_episodes(ends, team.names)
+    return state, rollout, summarize_episodes(ends, team.names, rollout.truncated)
 
 
 def _state_bytes(state: TrainState) -> float:
@@ -147,13 +147,17 @@ def collect_host(
     return HostCollected(features, rollout, EpisodeEnd(*rest[4:]))
 
 
-def summarize_episodes(ends: EpisodeEnd, names: Sequence[str]) -> Metrics:
-    """Means over the episodes that ended in this rollout, also agent by agent; NaN where none did."""
+def summarize_episodes(ends: EpisodeEnd, names: Sequence[str], truncated: Bool[Array, "T B A"]) -> Metrics:
+    """Means over the episodes that ended in this rollout, also agent by agent; NaN where none did.
+
+    An episode counts as truncated where a clock cut it for any agent that was still in it.
+    """
     weight = ends.ended.astype(jnp.float32)
     count = jnp.sum(weight)
     told = {
         "charts/episodic_return": ends.episode_return,
         "charts/episodic_length": ends.episode_length,
+        "charts/truncated": jnp.any(truncated, axis=-1),
         **{_return_name(n): ends.episode_return[..., i] for i, n in enumerate(names) if len(names) > 1},
         **{f"env/{name}": value for name, value in ends.info.items()},
     }

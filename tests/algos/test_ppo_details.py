@@ -15,7 +15,7 @@ import numpy_ppo
 import pytest
 
 from courtside import rollout
-from courtside.algos import ppo, team
+from courtside.algos import ppo, team, vitals
 from courtside.algos.setup import make_setup
 from courtside.config import Config, NetConfig, PPOConfig, override
 from courtside.envs.base import EnvSpec, make_timestep
@@ -402,9 +402,8 @@ def test_detail_12_debug_variables():
         "explained_variance",
         "grad_norm",
     ]
-    assert (
-        set(metrics) == {*(f"losses/{n}" for n in names), "charts/learning_rate", "charts/reward"} == set(ppo.METRICS)
-    )
+    named = {*(f"losses/{n}" for n in names), "charts/learning_rate", "charts/reward", *vitals.METRICS}
+    assert set(metrics) == named == set(ppo.METRICS)
     assert all(np.isfinite(v) for v in metrics.values())
     target, value = np.asarray(base_batch().target, np.float64), np.asarray(base_batch().value, np.float64)
     np.testing.assert_allclose(

@@ -9,7 +9,8 @@ log-probabilities of a rollout are computed in one pass after it (same network, 
 many small ones); running statistics move once per update, after it, so that a rollout and its update see the same numbers.
 
 Logs losses/{policy_loss, value_loss, entropy, approx_kl, old_approx_kl, clipfrac, explained_variance, grad_norm} and
-charts/{learning_rate, reward}; losses are means over all minibatch steps of the update.
+charts/{learning_rate, reward}; losses are means over all minibatch steps of the update. `algos.vitals` adds what tells of
+its health.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from courtside import spaces
+from courtside.algos import vitals
 from courtside.algos.setup import Setup, actor_and_critic_inputs, batch_features, network_input
 from courtside.config import Config
 from courtside.nets import distributions
@@ -80,6 +82,8 @@ class Descent(eqx.Module):
     last_kl: Float[Array, ""]
     stopped: Array
     """Early stop on KL has struck: the rest of the update changes nothing."""
+    first_bad: Int[Array, ""]
+    """What was first not finite, as `vitals.FIRST_BAD` counts; 0 while all is."""
 
 
 LOSS_NAMES = ("policy_loss", "value_loss", "entropy", "approx_kl", "old_approx_kl", "clipfrac", "grad_norm")
@@ -88,6 +92,7 @@ METRICS = (
     "losses/explained_variance",
     "charts/learning_rate",
     "charts/reward",
+    *vitals.METRICS,
 )
 """What `update` logs."""
 
@@ -145,14 +150,15 @@ def update(setup: Setup, hyper: Hyper, learner: Learner, rollout: Rollout) -> tu
     mean_reward = jnp.mean(rollout.reward)
     learner, rollout = _normalize_reward(setup, hyper, learner, rollout)
     batch = make_batch(setup, hyper, learner, rollout)
-    descent, unravel = _make_descent(learner)
+    seen = vitals.observation_metrics(setup, batch.features, batch.weight)
+    descent, unravel = _make_descent(learner, _first_bad_input(mean_reward, seen["health/obs_abs_max"], batch))
 
     def epoch(i: Array, descent: Descent) -> Descent:
         order = random_order(shuffle_key, batch.advantage.shape[0], i).reshape(setup.num_minibatches, -1)
         return _run_epoch(setup, hyper, learner.update, batch, unravel, order, descent)
 
     descent = jax.lax.fori_loop(0, hyper.update_epochs, epoch, descent)
-    metrics = _make_metrics(hyper, learner, batch, descent) | {"charts/reward": mean_reward}
+    metrics = _make_metrics(setup, hyper, learner, batch, descent) | seen | {"charts/reward": mean_reward}
     learner = eqx.tree_at(
         lambda s: (s.params, s.opt_state, s.key, s.update),
         learner,
@@ -224,12 +230,14 @@ def _minibatch_step(
     """One gradient step."""
     progress = update / hyper.num_updates
     params = unravel(descent.flat_params)
-    (_, parts), grads = jax.value_and_grad(ppo_loss, has_aux=True)(params, setup, hyper, progress, minibatch)
+    (loss, parts), grads = jax.value_and_grad(ppo_loss, has_aux=True)(params, setup, hyper, progress, minibatch)
     grads = ravel_pytree(grads)[0]
     optimizer = _optimizer(hyper.max_grad_norm, hyper.adam_eps, schedule_value(hyper.learning_rate, progress))
     change: Any
     change, opt_state = optimizer.update(grads, descent.opt_state)
-    sums = descent.sums + jnp.stack([*parts, jnp.linalg.norm(grads)])
+    grad_norm = jnp.linalg.norm(grads)
+    sums = descent.sums + jnp.stack([*parts, grad_norm])
+    bad = vitals.first_bad(vitals.bad_number("loss", loss), vitals.bad_number("gradient", grad_norm))
     kl = parts[LOSS_NAMES.index("approx_kl")]
     moved = Descent(
         descent.flat_params + change,
@@ -238,6 +246,7 @@ def _minibatch_step(
         descent.num_minibatches + 1.0,
         kl,
         descent.stopped,
+        jnp.where(descent.first_bad > 0, descent.first_bad, bad),
     )
     if setup.early_stop != "minibatch":
         return moved
@@ -275,19 +284,29 @@ def _optimizer(max_grad_norm: Any, adam_eps: Any, learning_rate: Any) -> optax.G
     )
 
 
-def _make_descent(learner: Learner) -> tuple[Descent, Any]:
+def _make_descent(learner: Learner, first_bad: Int[Array, ""]) -> tuple[Descent, Any]:
     flat_params, unravel = ravel_pytree(learner.params)
     nothing = jnp.zeros((), jnp.float32)
     sums = jnp.zeros(len(LOSS_NAMES), jnp.float32)
-    return Descent(flat_params, learner.opt_state, sums, nothing, nothing, jnp.zeros((), bool)), unravel
+    return Descent(flat_params, learner.opt_state, sums, nothing, nothing, jnp.zeros((), bool), first_bad), unravel
 
 
-def _make_metrics(hyper: Hyper, learner: Learner, batch: Batch, descent: Descent) -> Metrics:
+def _first_bad_input(reward: Array, largest_feature: Array, batch: Batch) -> Int[Array, ""]:
+    """What was not finite before the first gradient step; a mean or a maximum is finite only where all of it is."""
+    found = {"reward": reward, "observation": largest_feature, "value": batch.value, "advantage": batch.advantage}
+    return vitals.first_bad(*(vitals.bad_number(name, x) for name, x in found.items()))
+
+
+def _make_metrics(setup: Setup, hyper: Hyper, learner: Learner, batch: Batch, descent: Descent) -> Metrics:
     means = descent.sums / jnp.maximum(descent.num_minibatches, 1.0)
     metrics = {f"losses/{name}": means[i] for i, name in enumerate(LOSS_NAMES)}
     metrics["losses/explained_variance"] = losses.explained_variance(batch.value, batch.target, batch.weight)
     metrics["charts/learning_rate"] = schedule_value(hyper.learning_rate, learner.update / hyper.num_updates)
-    return metrics
+    metrics |= vitals.scale_metrics(batch.value, batch.target, batch.weight, descent.flat_params)
+    metrics |= vitals.action_at_bound(setup, batch.action, batch.weight)
+    bad_params = vitals.bad_number("parameters", metrics["losses/param_norm"])
+    bad = jnp.where(descent.first_bad > 0, descent.first_bad, bad_params)
+    return metrics | {"health/first_bad": bad.astype(jnp.float32)}
 
 
 def _normalize_reward(setup: Setup, hyper: Hyper, learner: Learner, rollout: Rollout) -> tuple[Learner, Rollout]:

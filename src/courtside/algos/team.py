@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from courtside import spaces
-from courtside.algos import ppo
+from courtside.algos import ppo, vitals
 from courtside.algos.setup import make_setup
 from courtside.config import Config
 from courtside.envs.base import EnvSpec
@@ -187,11 +187,13 @@ def _cut(team: Team, group: ppo.Setup, rollout: Rollout, index: int) -> Rollout:
 
 
 def _merge(team: Team, metrics: list[Metrics]) -> Metrics:
-    """Means over the groups, weighted by their agents; and each group's own losses where there are several."""
+    """Means over the groups, weighted by their agents, the worst of what must not hide in a mean; and each group's own
+    losses where there are several."""
     if len(metrics) == 1:
         return metrics[0]
     share = jnp.asarray([group.num_agents / team.num_agents for group in team.groups])
     means = {name: jnp.sum(share * jnp.stack([found[name] for found in metrics])) for name in metrics[0]}
+    means |= vitals.worst_of(metrics)
     named = {_of_group(n, team.group_name(i)): v for i, found in enumerate(metrics) for n, v in found.items()}
     return means | {name: value for name, value in named.items() if name.startswith("losses/")}
 

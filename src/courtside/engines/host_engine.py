@@ -259,4 +259,4 @@ def learn(
     """The Learning Phase on what a host collected."""
     state = eqx.tree_at(lambda s: s.key, state, key)
     state, metrics = team.update(learners, hyper, state, rollout)
-    return state, summarize_episodes(ends, learners.names) | metrics
+    return state, summarize_episodes(ends, learners.names, rollout.truncated) | metrics

@@ -63,14 +63,16 @@ def rewards_of(name, state, actions, **options):
 
 def test_a_ball_in_hand_pays_again_and_again_before_its_home():
     _, first, _ = table("redblue")
-    paid, _ = rewards_of("redblue", placed(first, [(6, 6, 2)]), [PICK_UP] * 7)
+    paid, state = rewards_of("redblue", placed(first, [(6, 6, 2)]), [PICK_UP] * 7)
     np.testing.assert_allclose(paid, [0.45, 0.405, 0.32805, 0.2152336, 0.0926510, 0.0171684, 0.0005895], atol=1e-6)
+    assert play("redblue", state, [DROP]).info["ball_paid"] == 7
 
 
 def test_with_the_exploit_off_a_ball_pays_once():
     _, first, _ = table("redblue", ball_pays="once")
-    paid, _ = rewards_of("redblue", placed(first, [(6, 6, 2)]), [PICK_UP, PICK_UP, DROP, PICK_UP], ball_pays="once")
+    paid, state = rewards_of("redblue", placed(first, [(6, 6, 2)]), [PICK_UP, PICK_UP, DROP, PICK_UP], ball_pays="once")
     np.testing.assert_allclose(paid, [0.45, -0.001, 0, -0.001], atol=1e-6)
+    assert state.extra.balls.tolist() == [1]
 
 
 def test_a_key_pays_once_and_in_hand_looks_fresh_until_it_is_put_down():

@@ -43,6 +43,7 @@ def decode(world, base, number):
         extra.number,
         extra.open_door_lost,
         extra.totals,
+        extra.balls,
     )
     state = start_state(cells, inside[place][None], facing.astype(jnp.int32)[None], extra)
     return type(state)(state.cells, state.position, state.direction, carried[None], state.done, base.step, extra)

@@ -10,6 +10,7 @@ import pytest
 
 from courtside.envs.multigrid import catalogue
 from courtside.envs.multigrid.state import Action
+from courtside.envs.multigrid.worlds.competitive_judge import BALL_PAID, EVENTS
 from courtside.keys import make_key
 from courtside.spaces import contains
 
@@ -68,7 +69,5 @@ def test_joint_control_sums_the_team_and_sees_with_all_eyes(joint):
     assert [part["agent_id"].tolist() for part in obs] == [[0, 0], [1, 1]]
     assert contains(world.spec.observation, jax.tree.map(lambda x: np.asarray(x[0]), result.obs))
     assert sorted(result.info) == sorted(
-        f"{team}/{event}"
-        for team in ("red", "blue")
-        for event in ("door_open_done", "eliminated_opponents_done", "got_eliminated_done", "eliminated_opponent_num")
+        f"{team}/{event}" for team in ("red", "blue") for event in (*EVENTS, BALL_PAID)
     )

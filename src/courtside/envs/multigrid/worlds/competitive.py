@@ -152,6 +152,7 @@ class Competitive:
             number=first,
             open_door_lost=jnp.zeros((), bool),
             totals=jnp.zeros((num, len(EVENTS)), jnp.int32),
+            balls=jnp.zeros(num, jnp.int32),
         )
 
     def _poses(self) -> tuple[list[int], list[int]]:

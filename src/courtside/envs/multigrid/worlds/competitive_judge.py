@@ -24,6 +24,8 @@ EVENTS: tuple[str, ...] = (
     "eliminated_opponent_num",
 )
 """What is told of each agent in each step; logged as sums over the episode."""
+BALL_PAID = "ball_paid"
+"""How often the ball paid, in worlds that have one; the task means it to pay once."""
 DOOR_OPEN, ELIMINATED_ALL, GOT_ELIMINATED, NUM_ELIMINATED = range(len(EVENTS))
 GET_KEY, MOVE_BALL, OPEN_DOOR = 1, 2, 3
 """Messages: the numbers of their texts."""
@@ -42,6 +44,8 @@ class Memory(eqx.Module):
     """An open door was taken off the grid under an eliminated agent; it counts as open for ever."""
     totals: Int[Array, "A 4"]
     """Sums of the events over the episode."""
+    balls: Int[Array, "A"]
+    """How often each agent was paid for a ball in this episode."""
 
 
 class Court(eqx.Module):
@@ -84,9 +88,11 @@ def _told(rules: Competitive, turn: Turn, court: Court) -> Bool[Array, "A"]:
 
 def _info(rules: Competitive, state: GridState) -> dict[str, Array]:
     """Sums of the episode so far, by agent where there are several."""
-    names, totals = rules.agent_names, state.extra.totals
+    names, memory = rules.agent_names, state.extra
     prefixes = [""] if len(names) == 1 else [f"{name}/" for name in names]
-    return {p + event: totals[a, e] for a, p in enumerate(prefixes) for e, event in enumerate(EVENTS)}
+    told = {p + event: memory.totals[a, e] for a, p in enumerate(prefixes) for e, event in enumerate(EVENTS)}
+    balls = {p + BALL_PAID: memory.balls[a] for a, p in enumerate(prefixes)}
+    return told | balls if rules.has_obstacle else told
 
 
 def _judge_pickup(rules: Competitive, court: Court, agent: Index, asked: Bool[Array, ""]) -> Court:
@@ -106,7 +112,9 @@ def _judge_pickup(rules: Competitive, court: Court, agent: Index, asked: Bool[Ar
     spent = factor * factor if rules.ball_pays == "always" else jnp.zeros_like(factor)
     discount = jnp.where(paid_ball & (jnp.arange(2) == slot), spent, memory.discount)
     carried = jnp.where(paid_key, _paid_key(rules, carried), carried)
-    state = eqx.tree_at(lambda s: (s.carried, s.extra.discount), state, (put(state.carried, agent, carried), discount))
+    balls = put(memory.balls, agent, get(memory.balls, agent) + paid_ball)
+    changed = lambda s: (s.carried, s.extra.discount, s.extra.balls)  # noqa: E731
+    state = eqx.tree_at(changed, state, (put(state.carried, agent, carried), discount, balls))
     state = _tell_team(rules, state, agent, paid_key, paid_ball)
     return Court(state, reward, court.ended, court.events)
 

@@ -1,4 +1,4 @@
-"""Summaries against hand numbers."""
+"""Summaries against hand numbers, and against slow twins that read like their equations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from courtside.statistics import bootstrap_interval, interquartile_mean, summarize
+from courtside.statistics import (
+    bootstrap_interval,
+    chance_by_step,
+    interquartile_mean,
+    quantiles,
+    stratified_interval,
+    summarize,
+    wilson_interval,
+    worst_tenth,
+)
 
 
 def test_hand_numbers():
@@ -75,3 +84,86 @@ def test_no_scores_is_an_error():
 
 def test_json_is_plain_data():
     assert summarize([1, 2]).to_json()["mean"] == 1.5
+
+
+def test_one_stratum_is_the_plain_bootstrap():
+    scores = np.random.default_rng(2).normal(size=12)
+    assert stratified_interval([scores]) == bootstrap_interval(scores)
+
+
+def test_strata_are_redrawn_apart():
+    # each stratum has one value only, so nothing can vary; pooled, the same scores would
+    low, high = np.zeros(4), np.ones(4)
+    assert stratified_interval([low, high]) == (0.5, 0.5)
+    assert bootstrap_interval(np.concatenate([low, high])) == (0, 1)
+
+
+def test_stratified_interval_against_a_slow_twin():
+    generator = np.random.default_rng(4)
+    strata = [generator.normal(0, 1, size=5), generator.normal(8, 3, size=9)]
+    twin = []
+    for _ in range(4_000):
+        pool = sorted(generator.choice(s) for s in strata for _ in range(s.size))
+        twin.append(sum(pool[3:11]) / 8)
+    expected = np.quantile(twin, [0.025, 0.975])
+    np.testing.assert_allclose(stratified_interval(strata, resamples=4_000), expected, atol=0.15)
+
+
+def test_strata_do_not_depend_on_the_block_size(monkeypatch):
+    strata = [np.random.default_rng(i).normal(size=6) for i in range(3)]
+    whole = stratified_interval(strata, resamples=50)
+    monkeypatch.setattr("courtside.statistics._BLOCK", 60)
+    assert stratified_interval(strata, resamples=50) == whole
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [([5], 5), ([3, 1, 2], 1), (range(10), 0), (range(11), 0.5), ([9] * 10 + [1] * 6, 1), ([1, math.nan], math.nan)],
+)
+def test_worst_tenth(scores, expected):
+    assert worst_tenth(np.asarray(list(scores), float)) == pytest.approx(expected, nan_ok=True)
+
+
+def test_quantiles_leave_out_what_is_not_there():
+    nan = math.nan
+    rows = np.asarray([[1.0, 5, nan], [2, nan, nan], [3, 7, nan], [4, nan, nan], [10, nan, nan]])
+    found = quantiles(rows, [0.1, 0.5, 0.9])
+    # h = 1.4, 3, 4.6 of 1 2 3 4 10; of 5 and 7 it is 5.2, 6, 6.8; of nothing it is nothing
+    np.testing.assert_allclose(found[:, 0], [1.4, 3, 7.6])
+    np.testing.assert_allclose(found[:, 1], [5.2, 6, 6.8])
+    assert np.isnan(found[:, 2]).all()
+
+
+@pytest.mark.parametrize(
+    # Newcombe 1998 (Statistics in Medicine 17), table I, method 3
+    ("hits", "count", "low", "high"),
+    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
+)
+def test_wilson_interval(hits, count, low, high):
+    assert wilson_interval(hits, count) == pytest.approx((low, high), abs=5e-5)
+    mirrored = wilson_interval(count - hits, count)
+    assert mirrored == pytest.approx((1 - high, 1 - low), abs=5e-5)
+
+
+def test_wilson_interval_solves_its_equation():
+    # the ends are where the share is z deviations away: (p - x)² = z² x(1 - x)/n
+    for end in wilson_interval(13, 16):
+        assert (13 / 16 - end) ** 2 == pytest.approx(1.959964**2 * end * (1 - end) / 16, rel=1e-5)
+
+
+def test_wilson_interval_of_nothing_and_nonsense():
+    assert wilson_interval(0, 0) == (0, 1)
+    with pytest.raises(ValueError, match="3 of 2"):
+        wilson_interval(3, 2)
+
+
+def test_chance_is_the_plain_share_when_all_got_to_the_end():
+    passed_at = [300, None, 200, 300]
+    assert chance_by_step(passed_at, [900] * 4) == [(200, 1 / 4), (300, 3 / 4)]
+    assert chance_by_step([None, None], [900, 900]) == []
+
+
+def test_chance_counts_a_stopped_member_as_long_as_it_ran():
+    # at 200 all five are open: 1/5; the one stopped at 250 is out, so at 300 one of three passes: 1 - 4/5 · 2/3
+    passed_at, steps = [200, None, 300, None, None], [900, 250, 900, 900, 900]
+    assert chance_by_step(passed_at, steps) == [(200, 1 / 5), (300, pytest.approx(7 / 15))]

@@ -2,24 +2,52 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 from courtside.cli.arguments import Parser
 from courtside.cli.numbers import count
 from courtside.config import Config, to_json
-from courtside.presets import DEFAULT, PRESETS
+from courtside.presets import DEFAULT, PRESETS, find_preset
+from courtside.presets.files import is_preset_file, read_preset
 
 
 def main(args: list[str]) -> int:
     parser = Parser("presets", "List the known-good settings and what they are judged by.")
+    parser.add_argument("preset", metavar="PRESET", nargs="?", help="show this one alone: a name, or a preset file")
     parser.add_argument("--json", action="store_true", help="print them complete, as JSON")
-    if parser.read(args).json:
-        print(json.dumps({name: {"about": about, **to_json(config)} for name, (about, config) in PRESETS.items()}))
+    asked = parser.read(args)
+    chosen = PRESETS if asked.preset is None else find_one(asked.preset)
+    if asked.json:
+        print(json.dumps({name: {"about": about, **to_json(config)} for name, (about, config) in chosen.items()}))
         return 0
-    for name, (about, config) in PRESETS.items():
+    for name, (about, config) in chosen.items():
         print("\n".join(describe(name, about, config)))
+    if asked.preset is not None:
+        print(*settings(chosen), f"\nTrain it with `courtside train {asked.preset}`.", sep="\n")
+        return 0
     print("\nTrain one with `courtside train NAME`; `courtside train NAME --help` shows its settings.")
     return 0
+
+
+def find_one(preset: str) -> dict[str, tuple[str, Config]]:
+    """The one that is named, in the shape of the whole list."""
+    if is_preset_file(preset):
+        found = read_preset(preset)
+        return {found.name: (found.about, found.config)}
+    config = find_preset(preset)
+    return {preset: (PRESETS[preset][0], config)}
+
+
+def settings(chosen: dict[str, tuple[str, Config]]) -> list[str]:
+    """What the presets set other than the plain defaults, a line each."""
+    pairs = [(part, config) for _, config in chosen.values() for part in ("env", "net", "ppo")]
+    return [
+        f"  sets {field.name} to {' '.join(map(str, value)) if isinstance(value, tuple) else value}"
+        for part, config in pairs
+        for field in dataclasses.fields(getattr(config, part))
+        if (value := getattr(getattr(config, part), field.name)) != getattr(getattr(Config(), part), field.name)
+    ]
 
 
 def describe(name: str, about: str, config: Config) -> list[str]:

@@ -41,7 +41,9 @@ class Row:
 
 def setting_rows(config: Config) -> list[Row]:
     """One row per size and setting, with the first clause of its help as the meaning."""
-    base = PRESETS[config.preset][1] if config.preset in PRESETS else Config()
+    # A preset file is not at hand any more: nothing is marked.
+    other = Config() if config.preset == "custom" else config
+    base = PRESETS[config.preset][1] if config.preset in PRESETS else other
     owners = {f.name: part for part in PARTS for f in fields(getattr(config, part))}
     rows = [_row("sizes", owners.get(name, ""), name, config, base) for name in SIZES]
     return rows + [_row(part, part, name, config, base) for name, part in owners.items() if name not in SIZES]

@@ -7,6 +7,7 @@ import dataclasses
 from courtside.config import Config, unknown_name
 from courtside.errors import ConfigError
 from courtside.presets.classic import CLASSIC
+from courtside.presets.files import is_preset_file, read_preset
 from courtside.presets.grids import GRIDS
 from courtside.presets.redblue import REDBLUE
 from courtside.registry import find_env, world_name
@@ -18,7 +19,9 @@ PRESETS: dict[str, tuple[str, Config]] = REDBLUE | GRIDS | CLASSIC
 
 
 def find_preset(name: str) -> Config:
-    """The preset's config, or an error that lists the near names."""
+    """The config of a built-in preset or of a preset file, or an error that lists the near names."""
+    if is_preset_file(name):
+        return read_preset(name).config
     if name not in PRESETS:
         raise ConfigError(unknown_name("preset", name, list(PRESETS), "courtside presets") + _world_hint(name))
     return PRESETS[name][1]

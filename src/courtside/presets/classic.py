@@ -7,6 +7,10 @@ from courtside.config import Config, EnvConfig, PPOConfig, RunConfig, Threshold
 CARTPOLE_SOLVED = Threshold(
     "charts/episodic_return", ">=", 475.0, 100_000, "Gymnasium's reward threshold of CartPole-v1"
 )
+PENDULUM_HELD = Threshold(
+    "charts/episodic_return", ">=", -250.0, 100_000,
+    "a pendulum that hangs pays about -1,200, one that is swung up at once and held about -150",
+)  # fmt: skip
 
 CLASSIC: dict[str, tuple[str, Config]] = {
     "cartpole": (
@@ -37,6 +41,25 @@ CLASSIC: dict[str, tuple[str, Config]] = {
                 max_grad_norm=1.0,
             ),
             thresholds=(CARTPOLE_SOLVED,),
+        ),
+    ),
+    "pendulum": (
+        "a pendulum swung up and held: continuous torque, observations and rewards scaled as they come",
+        Config(
+            preset="pendulum",
+            run=RunConfig(total_timesteps=500_000),
+            env=EnvConfig(env_id="pendulum", num_envs=16),
+            ppo=PPOConfig(
+                learning_rate="1e-3",
+                gamma=0.95,
+                num_minibatches=8,
+                update_epochs=10,
+                clip_vloss=False,
+                ent_coef="0",
+                norm_obs=True,
+                norm_reward=True,
+            ),
+            thresholds=(PENDULUM_HELD,),
         ),
     ),
 }

@@ -97,3 +97,16 @@ def test_unknown_names_are_one_sentence(tmp_path):
 def test_observation_of_another_shape_is_one_sentence(result):
     with pytest.raises(EnvContractError, match=r"does not fit the run.*expected 4 numbers"):
         courtside.load(result.run_dir).policy([1.0, 2.0, 3.0])
+
+
+def test_diagnose_finds_what_the_doctor_finds(tmp_path):
+    run = courtside.train("cartpole", total_timesteps=40_960, learning_rate=1e-7, eval_every=0, runs_dir=str(tmp_path))
+    kinds = [finding.kind for finding in courtside.diagnose(run.run_dir)]
+    assert "kl-stall" in kinds[:2]
+
+
+def test_train_many_seeds(tmp_path):
+    settings = {"total_timesteps": 2_048, "num_envs": 4, "num_steps": 32, "eval_every": 0, "tensorboard": False}
+    result = courtside.train("cartpole", seeds=2, seed=4, runs_dir=str(tmp_path), **settings)
+    assert [member.seed for member in result.results.members] == [4, 5]
+    assert result.results.passes.of == 2

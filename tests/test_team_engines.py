@@ -92,6 +92,7 @@ def test_bytes_train_as_numbers_do(central):
     start = jax.jit(lambda seed: init_run(engine.env, plain, seed))(np.uint32(engine.config.run.seed))
     other, columns = jax.jit(lambda s, n: run_updates(engine.env, plain, engine.hyper, s, n))(start, np.int32(3))
     assert_close(state.learners, other.learners, rtol=1e-3, atol=1e-4)
+    rows = {name: row for name, row in rows.items() if name != "health/obs_std"}  # of bytes, that of the first step
     for name, row in rows.items():
         np.testing.assert_allclose(columns[name][:3], row, rtol=1e-3, atol=1e-4, err_msg=name)
 

@@ -144,7 +144,7 @@ def test_settled_comes_after_a_due_evaluation_and_holds_its_score(whole_run):
 @pytest.mark.parametrize("seconds", [0.0, 1e9], ids=["one update a chunk", "as long as may be"])
 def test_pacing_changes_the_grouping_and_nothing_else(whole_run, warm, monkeypatch, seconds):
     monkeypatch.setattr(train, "CHUNK_SECONDS", seconds)
-    events = run_all(override(CONFIG, eval_every=BATCH * 6), warm)
+    events = run_all(override(CONFIG, eval_every=BATCH * 6, snapshots=0), warm)
     lengths = [len(e.rows) for e in of(Progress, events)]
     assert lengths == ([1] * 20 if seconds == 0 else [1, 4, 1, 6, 6, 2])
     rows = lambda events: [row for e in of(Progress, events) for row in e.rows]  # noqa: E731

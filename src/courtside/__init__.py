@@ -1,6 +1,6 @@
 """courtside: train reinforcement-learning agents fast, and be told in plain words whether it is working.
 
-`courtside.train(...)`, `courtside.load(run).policy(obs)` and `courtside.evaluate(...)` are in `courtside.api`,
+`courtside.train(...)`, `courtside.load(run).policy(obs)`, `courtside.evaluate(...)` and `courtside.diagnose(run)` are in `courtside.api`,
 `courtside.parallel_env(name)` is in `courtside.adapters`; they are loaded when first used, so that `import courtside`
 costs nothing. Gymnasium knows every world as `courtside/<name>-v0` once both packages are imported, in either order.
 """
@@ -13,6 +13,7 @@ from courtside.adapters.registration import announce_worlds
 
 if TYPE_CHECKING:
     from courtside.adapters.parallel import parallel_env as parallel_env
+    from courtside.api import diagnose as diagnose
     from courtside.api import evaluate as evaluate
     from courtside.api import load as load
     from courtside.api import train as train
@@ -21,14 +22,14 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ("train", "load", "evaluate", "parallel_env"):
+    if name not in ("train", "load", "evaluate", "diagnose", "parallel_env"):
         raise AttributeError(f"module 'courtside' has no attribute {name!r}")
     import importlib
 
     if name == "parallel_env":
         return importlib.import_module("courtside.adapters.parallel").parallel_env
     api = importlib.import_module("courtside.api")
-    return api.load if name == "load" else importlib.import_module(f"courtside.{name}")
+    return getattr(api, name) if name in ("load", "diagnose") else importlib.import_module(f"courtside.{name}")
 
 
 announce_worlds()

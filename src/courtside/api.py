@@ -10,9 +10,10 @@ print(courtside.evaluate(result.run_dir, episodes=50).mean)
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from courtside import presets
+from courtside import presets, runlog
 from courtside.config import Config, override
 from courtside.evaluate import EvalResult, evaluate_run
 from courtside.events import Notice
@@ -20,14 +21,21 @@ from courtside.loading import LoadedRun, load
 from courtside.session import Result, View
 from courtside.session import train as train_session
 
-__all__ = ["EvalResult", "LoadedRun", "Result", "evaluate", "load", "train"]
+if TYPE_CHECKING:
+    from courtside.health.findings import Finding
+    from courtside.population.session import PopulationResult
+
+__all__ = ["EvalResult", "LoadedRun", "Result", "diagnose", "evaluate", "load", "train"]
 
 
-def train(preset: str | Config | None = None, *, view: View | None = None, **settings: Any) -> Result:
+def train(
+    preset: str | Config | None = None, *, view: View | None = None, **settings: Any
+) -> Result | PopulationResult:
     """Train a preset, or a Config of your own, with settings changed by their flag names (`num_envs=8`).
 
     As on the command line, a preset's thresholds hold for its own world only, and another `env_id` without a preset starts
-    from the plain defaults. `view.on(event)` is called with every event of the run (see `courtside.events`).
+    from the plain defaults. `view.on(event)` is called with every event of the run (see `courtside.events`). With `seeds=16`
+    the result is a population's: how its members spread.
     """
     notes: list[str] = []
     if not isinstance(preset, Config):
@@ -38,6 +46,14 @@ def train(preset: str | Config | None = None, *, view: View | None = None, **set
         for note in notes:
             view.on(Notice(note))
     return train_session(config, view=view)
+
+
+def diagnose(run: str | Path) -> list[Finding]:
+    """What is wrong with a run, most important first, as `courtside doctor` prints it; empty where all is well."""
+    from courtside.health.diagnose import diagnose as find
+    from courtside.health.history import read_case
+
+    return find(read_case(runlog.find_run(run)))
 
 
 evaluate = evaluate_run

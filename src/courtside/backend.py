@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from importlib.metadata import version
 from pathlib import Path
@@ -14,13 +15,24 @@ SMALL_MINIBATCH = 1024
 """Below this many samples, splitting an operation over CPU cores costs more than it saves (bench/RESULTS.md)."""
 
 
-def start(config: Config | None = None) -> None:
-    """Call once, before anything is computed; where JAX is already running its threads stay as they are."""
+def start(config: Config | None = None, members: int = 1) -> None:
+    """Call once, before anything is computed; where JAX is already running its threads stay as they are.
+
+    With several `members` every core becomes a device of its own and computes with one thread: a member keeps one busy.
+    """
     enable_cache()
-    if config is not None and config.minibatch_size < SMALL_MINIBATCH:
+    if members > 1:
+        _make_devices_of_cores(min(members, num_cores()))
+    if members > 1 or (config is not None and config.minibatch_size < SMALL_MINIBATCH):
         os.environ.setdefault("NPROC", "1")
     if config is not None and config.run.deterministic:
         _add_xla_flag("--xla_gpu_deterministic_ops=true")
+
+
+def _make_devices_of_cores(count: int) -> None:
+    """Where JAX is running already it keeps the devices that it has."""
+    with contextlib.suppress(RuntimeError):
+        jax.config.update("jax_num_cpu_devices", count)
 
 
 def _add_xla_flag(flag: str) -> None:

@@ -44,6 +44,8 @@ class RunConfig:
     """Name at the front of the run folder; empty takes the preset's."""
     seed: int = 1
     """Seed of everything random: same seed, same machine, same result."""
+    seeds: int = 1
+    """Train this many seeds side by side, from --seed upwards, and report how they spread; 1 is a plain run."""
     total_timesteps: int = 500_000
     """Environment steps in all, over all envs; rounded down to whole updates."""
     runs_dir: str = "runs"
@@ -60,6 +62,10 @@ class RunConfig:
     """Seconds between checkpoints; one is also written at the end and when you stop the run."""
     keep_checkpoints: int = 3
     """How many of the newest checkpoints to keep, beside the best."""
+    snapshots: int = 10
+    """Moments of the run kept whole, spread over it, for `courtside doctor --prove` to go back to; 0 keeps none."""
+    insure: bool = False
+    """When a score that held is lost for good, go back to before the fall, race remedies and go on with the best."""
     tensorboard: bool = True
     """Write TensorBoard event files into the run folder."""
     wandb: bool = False
@@ -271,7 +277,7 @@ def _range_faults(config: Config) -> list[str]:
         "total_timesteps": config.run.total_timesteps, "num_envs": config.env.num_envs,
         "num_steps": config.ppo.num_steps, "num_minibatches": config.ppo.num_minibatches,
         "update_epochs": config.ppo.update_epochs, "eval_episodes": config.run.eval_episodes,
-        "keep_checkpoints": config.run.keep_checkpoints, "max_grad_norm": config.ppo.max_grad_norm,
+        "keep_checkpoints": config.run.keep_checkpoints, "seeds": config.run.seeds, "max_grad_norm": config.ppo.max_grad_norm,
         "adam_eps": config.ppo.adam_eps, "worker_timeout": config.env.worker_timeout,
         "checkpoint_seconds": config.run.checkpoint_seconds,
     }  # fmt: skip
@@ -290,8 +296,14 @@ def _range_faults(config: Config) -> list[str]:
         faults.append(
             f"--eval-every is {config.run.eval_every}, but it must be a number of steps, 0 (off) or -1 (up to ten times)."
         )
+    if config.run.snapshots < 0:
+        faults.append(f"--snapshots is {config.run.snapshots}, but it must be 0 (none) or more.")
     if not 0 <= config.run.seed <= MAX_SEED:
         faults.append(f"--seed is {config.run.seed}, but it must lie between 0 and {MAX_SEED}.")
+    elif config.run.seed + config.run.seeds - 1 > MAX_SEED:
+        faults.append(
+            f"--seeds {config.run.seeds} from --seed {config.run.seed} go past the largest seed, {MAX_SEED}; start lower."
+        )
     if config.ppo.target_kl is not None and not config.ppo.target_kl > 0:
         faults.append(
             f"--target-kl is {config.ppo.target_kl}, but it must be above 0; leave it out to never stop early."
@@ -410,6 +422,6 @@ def _read_group(kind: type, record: dict[str, Any]) -> Any:
 def _refuse_foreign(kind: type, record: dict[str, Any]) -> None:
     if foreign := set(record) - {f.name for f in dataclasses.fields(kind)}:
         raise ConfigError(
-            f"config.json has the setting {sorted(foreign)[0]!r}, which this version of courtside does not know; "
+            f"It has the setting {sorted(foreign)[0]!r}, which this version of courtside does not know; "
             "it was written by another version. Install that version, or remove the setting."
         )

@@ -82,6 +82,56 @@ class Notice:
 
 
 @dataclass(frozen=True)
+class MembersProgress:
+    """One chunk of updates is done by every member of a population."""
+
+    step: int
+    """Of one member: all have made the same number."""
+    update: int
+    rows: list[list[dict[str, Any]]]
+    """One list of records for each member, each as in `Progress`."""
+    seconds: float
+    steps_per_second: float
+    """Of all members together."""
+    rollout_share: float | None
+
+
+@dataclass(frozen=True)
+class MembersEvaluated:
+    """Every member of a population was evaluated."""
+
+    step: int
+    update: int
+    metrics: list[dict[str, float]]
+    is_best: list[bool]
+    state: Any = field(repr=False, default=None)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How many members of a population pass at this moment, and have passed at some."""
+
+    passing: int
+    passed_once: int
+    members: int
+
+
+@dataclass(frozen=True)
+class Rewound:
+    """An insured run went back to an earlier moment: what was logged after it is undone."""
+
+    step: int
+    update: int
+    state: Any = field(repr=False)
+    rows: list[dict[str, Any]] = field(repr=False)
+    """What remains of the history: metrics and evaluations up to that moment."""
+    number: int
+    """How many times it went back, this time included."""
+    account: dict[str, Any] = field(repr=False)
+    """What the insurance did so far (`health.insurance.Account`)."""
+
+
+@dataclass(frozen=True)
 class Finished:
     """All planned updates are done."""
 
@@ -90,4 +140,5 @@ class Finished:
     seconds: float
 
 
-Event = Started | Compiling | Compiled | Progress | Evaluated | Settled | Notice | Finished
+Event = Started | Compiling | Compiled | Progress | Evaluated | Settled | Notice | Standing | Rewound | Finished
+MembersEvent = Event | MembersProgress | MembersEvaluated

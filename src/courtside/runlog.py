@@ -45,7 +45,7 @@ class RunLog:
         self.config = config
         self._update = update
         self._step = step
-        self._lock = _lock(folder)
+        self._lock = lock(folder)
         for part in (folder, folder / CHECKPOINTS, folder / BEST):
             storage.make_folder(part)
             storage.remove_leftovers(part)
@@ -96,6 +96,14 @@ class RunLog:
         for file in (self._metrics, self._evals):
             file.sync()
 
+    def rewind(self, update: int, step: int) -> None:
+        """Drop the rows of later updates: the run went back."""
+        self._update, self._step = update, step
+        for file in (self._metrics, self._evals, self._timing):
+            file.close()
+            truncate_rows(file.path, update)
+        self._metrics, self._evals, self._timing = (AppendFile(self.folder / name) for name in (METRICS, EVALS, TIMING))
+
     def write_verdict(self, record: Row) -> None:
         storage.write_json(self.folder / VERDICT, record)
 
@@ -124,7 +132,7 @@ def _make_sinks(folder: Path, config: Config, step: int, resumed: bool) -> list[
     return [*found, sinks.WandbSink(folder, config)] if config.run.wandb else found
 
 
-def _lock(folder: Path) -> Any:
+def lock(folder: Path) -> Any:
     """Hold the folder as long as this process lives, so that two resumes cannot write over each other."""
     try:
         import fcntl

@@ -8,21 +8,28 @@ import contextlib
 import os
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from courtside import backend, checkpoint, preprocess, runlog
+from courtside import backend, checkpoint, preprocess, runlog, snapshots
 from courtside.config import Config, override
 from courtside.engines import Engine, make_engine
+from courtside.engines.jax_engine import JaxEngine
 from courtside.errors import CheckpointError
-from courtside.events import Compiling, Evaluated, Event, Finished, Notice, Progress, Settled
+from courtside.events import Compiling, Evaluated, Event, Finished, Notice, Progress, Rewound, Settled
+from courtside.health import insurance
+from courtside.health.insurance import Account, Insurance
 from courtside.health.verdict import Verdict, VerdictTracker, to_json
+from courtside.population.members import is_population
 from courtside.recruit import keep
 from courtside.runlog import RunLog
 from courtside.train import run as run_training
 from courtside.types import TrainState
+
+if TYPE_CHECKING:
+    from courtside.population.session import PopulationResult
 
 
 @runtime_checkable
@@ -49,9 +56,14 @@ class Result:
     """The newest checkpoint; None where the run was stopped before its first update."""
 
 
-def train(config: Config, *, view: View | None = None) -> Result:
-    """A new run in a new folder."""
+def train(config: Config, *, view: View | None = None) -> Result | PopulationResult:
+    """A new run in a new folder; a population where several seeds are asked for."""
     config.validate()
+    if config.run.seeds > 1:
+        from courtside.population import session as population
+
+        return population.train(config, view=view)
+    insurance.refuse(config)
     backend.start(config)
     engine = make_engine(config)
     return _closing(engine, lambda: _drive(config, engine, None, _create_log(config, engine), view))
@@ -64,13 +76,19 @@ def _create_log(config: Config, engine: Engine) -> RunLog:
     return log
 
 
-def resume(run: str | Path, *, view: View | None = None, total_timesteps: int | None = None) -> Result:
+def resume(
+    run: str | Path, *, view: View | None = None, total_timesteps: int | None = None
+) -> Result | PopulationResult:
     """Go on with a run from its newest whole checkpoint, or from its beginning where it has none yet."""
     run_dir = runlog.find_run(run)
+    if is_population(run_dir):
+        from courtside.population import session as population
+
+        return population.resume(run_dir, view=view, total_timesteps=total_timesteps)
     config = runlog.read_config(run_dir)
     notes = []
     if total_timesteps is not None and total_timesteps != config.run.total_timesteps:
-        notes.append(_explain_new_length(config, total_timesteps))
+        notes.append(explain_new_length(config, total_timesteps))
         config = override(config, total_timesteps=total_timesteps)
     config.validate()
     backend.start(config)
@@ -79,17 +97,18 @@ def resume(run: str | Path, *, view: View | None = None, total_timesteps: int | 
 
 
 def _continue(config: Config, engine: Engine, run_dir: Path, view: View | None, notes: list[str]) -> Result:
-    state, path = None, None
+    state, path, account = None, None, Account()
     if not checkpoint.find_checkpoints(run_dir / checkpoint.FOLDER):
         notes.append("The run has no checkpoint, so it starts again from its beginning.")
     else:
         path, skipped = checkpoint.newest_whole(run_dir / checkpoint.FOLDER)
-        state, meta = checkpoint.load(path, engine.template(), _pipeline(config, engine))
+        state, meta = checkpoint.load(path, engine.template(), pipeline_of(config, engine))
+        account = insurance.read_account(meta)
         notes += [checkpoint.describe_skipped(path, skipped), backend.arithmetic_change(meta.get("arithmetic"))]
     done = 0 if state is None else int(state.update)
     verdict_path = run_dir / runlog.VERDICT
     if done >= config.num_updates and config.thresholds and not verdict_path.exists():
-        return _judge_finished(config, run_dir, done, path)
+        return _judge_finished(config, run_dir, done, path, account)
     if done >= config.num_updates:
         raise CheckpointError(
             f"The run {run_dir.name} is finished: all {config.run.total_timesteps:,} steps are done. "
@@ -105,21 +124,21 @@ def _continue(config: Config, engine: Engine, run_dir: Path, view: View | None, 
     verdict_path.unlink(missing_ok=True)
     runlog.write_config(run_dir, config)
     for note in filter(None, notes):
-        _tell(view, Notice(note))
-    return _drive(config, engine, state, log, view)
+        tell(view, Notice(note))
+    return _drive(config, engine, state, log, view, account)
 
 
-def _judge_finished(config: Config, run_dir: Path, update: int, newest: Path | None) -> Result:
+def _judge_finished(config: Config, run_dir: Path, update: int, newest: Path | None, account: Account) -> Result:
     """A run that was killed between its last checkpoint and its verdict: the verdict follows from what was logged."""
     log = RunLog.resume(run_dir, update, update * config.batch_size, config)
     with contextlib.closing(log):
         tracker = VerdictTracker(config.thresholds)
         tracker.add(runlog.read_history(run_dir))
-        log.write_verdict(to_json(tracker.verdict()))
+        log.write_verdict(_verdict_record(tracker.verdict(), config, account))
     return Result(run_dir, tracker.verdict(), True, None, update * config.batch_size, update, 0.0, newest)
 
 
-def _explain_new_length(config: Config, total_timesteps: int) -> str:
+def explain_new_length(config: Config, total_timesteps: int) -> str:
     return (
         f"The planned length changes from {config.run.total_timesteps:,} to {total_timesteps:,} steps: schedules now end "
         "there, so the rates jump to where they stand on the new plan."
@@ -134,18 +153,31 @@ def _closing(engine: Engine, work: Any) -> Result:
         engine.close()
 
 
-def _drive(config: Config, engine: Engine, state: TrainState | None, log: RunLog, view: View | None) -> Result:
+def _verdict_record(verdict: Verdict, config: Config, account: Account) -> dict[str, Any]:
+    """The verdict as data; an insured run says what the insurance did."""
+    return to_json(verdict) | ({"insurance": insurance.summary(account)} if config.run.insure else {})
+
+
+def _drive(
+    config: Config,
+    engine: Engine,
+    state: TrainState | None,
+    log: RunLog,
+    view: View | None,
+    account: Account = Account(),  # noqa: B008 (frozen)
+) -> Result:
     """Hand every event to its consumers until the run ends or a signal asks it to stop."""
     tracker = VerdictTracker(config.thresholds)
     tracker.add(runlog.read_history(log.folder))
-    saver = _Saver(log.folder, config, _pipeline(config, engine))
-    events = run_training(config, engine=engine, state=state)
+    saver = Saver(log.folder, config, pipeline_of(config, engine))
+    insurer = _insure(config, engine, saver, account)
+    events = run_training(config, engine=engine, state=state, insurance=insurer)
     update = 0 if state is None else int(state.update)
     step = update * config.batch_size
     begun, finished = time.perf_counter(), False
-    with _Signals() as signals, contextlib.closing(log):
+    with Signals() as signals, contextlib.closing(log):
         for event in events:
-            _tell(view, event)
+            tell(view, event)
             log.on(event)
             match event:
                 case Progress():
@@ -155,41 +187,70 @@ def _drive(config: Config, engine: Engine, state: TrainState | None, log: RunLog
                     saver.save_if_best(event)
                 case Settled():
                     step, update = event.step, event.update
+                    saver.keep_moment(event)
                     if saver.is_due() or signals.caught or update == config.num_updates:
                         log.sync()
                         saver.save(event)
+                case Rewound():
+                    tracker = _go_back(event, config, saver, log)
                 case Finished():
                     finished = True
-            if signals.caught and _may_stop(event, config):
+            if signals.caught and may_stop(event, config):
                 break
         events.close()
         verdict = tracker.verdict() if finished and config.thresholds else None
         if verdict is not None:
-            log.write_verdict(to_json(verdict))
+            log.write_verdict(_verdict_record(verdict, config, insurer.account if insurer else account))
     seconds = time.perf_counter() - begun
     return Result(log.folder, verdict, finished, signals.caught, step, update, seconds, saver.newest)
 
 
-def _may_stop(event: Event, config: Config) -> bool:
+def _insure(config: Config, engine: Engine, saver: Saver, account: Account) -> Insurance | None:
+    """Whoever watches an insured run; its report stands from the beginning."""
+    if not config.run.insure or not isinstance(engine, JaxEngine):
+        return None
+    saver.carried = {"insurance": asdict(account)}
+    insurance.write_report(saver.run_dir, account)
+    return Insurance(saver.run_dir, config, engine, saver.meta, account)
+
+
+def _go_back(event: Rewound, config: Config, saver: Saver, log: RunLog) -> VerdictTracker:
+    """Undo what came after the moment that the run went back to. A kill between any two steps ends in the same place:
+    the checkpoint decides, and whoever goes on from an older one comes by here again."""
+    log.sync()
+    insurance.keep_lost_rows(log.folder, event.number, event.update)
+    saver.carried = {"insurance": event.account}
+    saver.write(event)
+    insurance.forget_after(log.folder, event.update)
+    log.rewind(event.update, event.step)
+    insurance.write_report(log.folder, insurance.read_account(saver.carried))
+    tracker = VerdictTracker(config.thresholds)
+    tracker.add(event.rows)
+    return tracker
+
+
+def may_stop(event: object, config: Config) -> bool:
     """Whether nothing is lost by leaving now; after the last update the run may as well finish."""
     return isinstance(event, Compiling) or (isinstance(event, Settled) and event.update < config.num_updates)
 
 
-def _tell(view: View | None, event: Event) -> None:
+def tell(view: View | None, event: Event) -> None:
     if view is not None:
         view.on(event)
 
 
-def _pipeline(config: Config, engine: Engine) -> dict[str, Any]:
+def pipeline_of(config: Config, engine: Engine) -> dict[str, Any]:
     return preprocess.describe_pipeline(config, engine.spec)
 
 
-class _Saver:
+class Saver:
     """Writes checkpoints by the clock, and the best policy whenever there is a new one."""
 
     def __init__(self, run_dir: Path, config: Config, pipeline: dict[str, Any]) -> None:
-        self.run_dir, self.run = run_dir, config.run
+        self.run_dir, self.run, self.config = run_dir, config.run, config
         self.meta = {"pipeline": pipeline, "arithmetic": backend.describe_arithmetic()}
+        self.carried: dict[str, Any] = {}
+        """What else a checkpoint must know for the run to go on as it would have."""
         self.last_save = time.monotonic()
         found = checkpoint.find_checkpoints(run_dir / checkpoint.FOLDER)
         self.newest: Path | None = found[0] if found else None
@@ -199,10 +260,24 @@ class _Saver:
         return self.newest is None or time.monotonic() - self.last_save >= self.run.checkpoint_seconds
 
     def save(self, event: Settled) -> None:
+        self.write(event)
+        self.prune()
+
+    def write(self, event: Settled | Rewound) -> None:
         self.newest = checkpoint.checkpoint_path(self.run_dir, event.update)
-        self._save(self.newest, event.state, event)
-        checkpoint.prune(self.run_dir / checkpoint.FOLDER, self.run.keep_checkpoints)
+        self._save(self.newest, event.state, event, self.carried)
         self.last_save = time.monotonic()
+
+    def prune(self) -> None:
+        checkpoint.prune(self.run_dir / checkpoint.FOLDER, self.run.keep_checkpoints)
+        insurance.prune_ring(self.run_dir, self.config)
+
+    def keep_moment(self, event: Settled) -> None:
+        """A snapshot, where one is due: before the checkpoint, so that no resume starts behind a missing one."""
+        if snapshots.is_due(self.config, event.update):
+            folder = self.run_dir / snapshots.FOLDER
+            snapshots.save(folder, event.state, self._meta(event) | self.carried)
+            checkpoint.prune(folder, self.run.snapshots)
 
     def save_if_best(self, event: Evaluated) -> None:
         """Only what acting needs: a run is never resumed from its best."""
@@ -210,18 +285,23 @@ class _Saver:
             return
         self._save(checkpoint.best_path(self.run_dir), checkpoint.policies(event.state.policy), event)
 
-    def _save(self, path: Path, state: Any, event: Settled | Evaluated) -> None:
-        checkpoint.save(path, state, self.meta | {"step": event.step, "update": event.update})
+    def _save(
+        self, path: Path, state: Any, event: Settled | Evaluated | Rewound, carried: dict[str, Any] | None = None
+    ) -> None:
+        checkpoint.save(path, state, self._meta(event) | (carried or {}))
+
+    def _meta(self, event: Settled | Evaluated | Rewound) -> dict[str, Any]:
+        return self.meta | {"step": event.step, "update": event.update}
 
 
-class _Signals:
+class Signals:
     """The first Ctrl-C or SIGTERM asks the loop to stop after this chunk; a second one leaves at once."""
 
     def __init__(self) -> None:
         self.caught: str | None = None
         self._before: dict[int, Any] = {}
 
-    def __enter__(self) -> _Signals:
+    def __enter__(self) -> Signals:
         for number in (signal.SIGINT, signal.SIGTERM):
             try:
                 self._before[number] = signal.signal(number, self._catch)

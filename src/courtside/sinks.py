@@ -15,7 +15,7 @@ from typing import Any
 from courtside import storage
 from courtside.config import Config, to_json
 from courtside.errors import ConfigError
-from courtside.events import Evaluated, Event, Finished, Progress
+from courtside.events import Evaluated, Event, Finished, Progress, Rewound
 from courtside.metric_names import is_per_episode
 
 POINTS_PER_CHUNK = 10
@@ -81,8 +81,9 @@ class TensorBoardSink:
         name = f"events.out.tfevents.{int(time.time()):010d}.courtside.{parts:04d}"
         self._file = storage.AppendFile(folder / name)
         records = [_record(0, file_version="brain.Event:2")]
+        self._start = SessionLog(status=SessionLog.START)
         if resumed:  # TensorBoard then drops what was plotted past the checkpoint
-            records.append(_record(step + 1, session_log=SessionLog(status=SessionLog.START)))
+            records.append(_record(step + 1, session_log=self._start))
         else:
             records.append(_record(0, summary=text("hyperparameters", hyperparameter_table(config))))
         self._file.append(b"".join(records))
@@ -94,6 +95,8 @@ class TensorBoardSink:
         for step, scalars in points(event):
             values = [Summary.Value(tag=tag, simple_value=value) for tag, value in scalars.items()]
             records.append(_record(step, summary=Summary(value=values)))
+        if isinstance(event, Rewound):
+            records.append(_record(event.step + 1, session_log=self._start))
         self._file.append(b"".join(records))
 
     def close(self) -> None:

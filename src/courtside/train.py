@@ -14,18 +14,21 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Generator, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from courtside import backend, memory
+from courtside import backend, memory, snapshots
 from courtside.callable_module import make_callable
 from courtside.config import Config
 from courtside.engines import COMPILE_THREAD, MAX_CHUNK, Engine, Rows, make_engine
+from courtside.episodes import Episodes
 from courtside.errors import EnvContractError
 from courtside.events import Compiled, Compiling, Evaluated, Event, Finished, Notice, Progress, Settled, Started
+from courtside.health import insurance as insurances
+from courtside.health.insurance import Insurance
 from courtside.types import TrainState
 
 CHUNK_SECONDS = 0.5
@@ -35,7 +38,11 @@ SHARE_SECONDS = 20.0
 
 
 def run(
-    config: Config, *, engine: Engine | None = None, state: TrainState | None = None
+    config: Config,
+    *,
+    engine: Engine | None = None,
+    state: TrainState | None = None,
+    insurance: Insurance | None = None,
 ) -> Generator[Event, None, None]:
     """Train to the planned end; goes on from `state` where one is given. Closing the generator frees the envs."""
     config.validate()
@@ -45,15 +52,15 @@ def run(
         memory.check_fits(parts)
         done = 0 if state is None else int(state.update)
         best = None if state is None or not np.isfinite(state.best_score) else float(state.best_score)
-        notes = (*engine.notices(), *_too_short(config))
+        notes = (*engine.notices(), *too_short(config))
         yield Started(config, parts, backend.describe_device(), notes, done, best)
-        yield from _compile(engine)
-        yield from _updates(config, engine, engine.init() if state is None else state)
+        yield from compile_engine(engine)
+        yield from _updates(config, engine, engine.init() if state is None else state, insurance)
     finally:
         engine.close()
 
 
-def _too_short(config: Config) -> list[str]:
+def too_short(config: Config) -> list[str]:
     """Say before the run that it cannot pass, not after."""
     window = max((threshold.window_steps for threshold in config.thresholds), default=0)
     steps = config.num_updates * config.batch_size
@@ -62,7 +69,7 @@ def _too_short(config: Config) -> list[str]:
     return [f"This run makes {steps:,} steps but is judged over its last {window:,}: it cannot pass."]
 
 
-def _compile(engine: Engine) -> Iterator[Event]:
+def compile_engine(engine: Compiles) -> Iterator[Event]:
     """Compile in a thread, so that the terminal lives and Ctrl-C is heard meanwhile."""
     failure: list[BaseException] = []
 
@@ -83,39 +90,45 @@ def _compile(engine: Engine) -> Iterator[Event]:
     yield Compiled(time.perf_counter() - start)
 
 
-def _updates(config: Config, engine: Engine, state: TrainState) -> Iterator[Event]:
-    """Chunk after chunk until all planned updates are done, with an evaluation wherever one is due."""
-    update, pace, begun, warned = int(state.update), _Pace(), time.perf_counter(), False
+def _updates(config: Config, engine: Engine, state: TrainState, insurance: Insurance | None) -> Iterator[Event]:
+    """Chunk after chunk until all planned updates are done, with an evaluation wherever one is due.
+
+    An insured run may be sent back at a pause: then `state` is an earlier one from there on.
+    """
+    update, pace, begun, warned = int(state.update), Pace(), time.perf_counter(), False
     while update < config.num_updates:
-        num_updates = pace.next_length(_updates_until_pause(config, update))
+        num_updates = pace.next_length(updates_until_pause(config, update))
         start = time.perf_counter()
         state, rows = engine.run_chunk(state, num_updates)
         seconds = time.perf_counter() - start
         pace.saw(num_updates, seconds)
         if pace.share_is_due():
             pace.share = engine.rollout_share(state, num_updates, seconds)
-        records = _make_records(rows, update, config.batch_size)
+        records = make_records(rows, update, config.batch_size)
         update += num_updates
         speed = num_updates * config.batch_size / seconds
-        _refuse_bad_reward(config, records)
-        warnings, warned = ([], True) if warned else _warnings(records)
+        refuse_bad_reward(config, records)
+        warnings, warned = ([], True) if warned else loss_warnings(records)
         yield from map(Notice, [*engine.notices(), *warnings])
         yield Progress(update * config.batch_size, update, records, seconds, speed, pace.share)
-        if _evaluation_is_due(config, update):
+        if evaluation_is_due(config, update):
             state, event = _evaluate(config, engine, state, update)
             yield event
+        if insurance is not None:
+            state = yield from insurance.check(state, records)
+            update = int(state.update)
         yield Settled(update * config.batch_size, update, state)
     yield Finished(update * config.batch_size, update, time.perf_counter() - begun)
 
 
-def _updates_until_pause(config: Config, update: int) -> int:
-    """Updates until the next evaluation or the end: chunks stop there, so that both fall on the same update always."""
-    left = config.num_updates - update
-    every = config.eval_updates
-    return min(left, every - update % every) if every else left
+def updates_until_pause(config: Config, update: int) -> int:
+    """Updates until the next evaluation, snapshot, insurance check or the end: chunks stop there, so that all of them
+    fall on the same updates always."""
+    periods = filter(None, (config.eval_updates, snapshots.period(config), insurances.period(config)))
+    return min([config.num_updates - update, *(every - update % every for every in periods)])
 
 
-def _evaluation_is_due(config: Config, update: int) -> bool:
+def evaluation_is_due(config: Config, update: int) -> bool:
     every = config.eval_updates
     return bool(every) and (update % every == 0 or update == config.num_updates)
 
@@ -124,18 +137,24 @@ def _evaluate(config: Config, engine: Engine, state: TrainState, update: int) ->
     """Evaluate the policy of this moment; the state that scored is the state that is kept as best."""
     seed = evaluation_seed(config.run.seed, update)
     episodes = engine.play(state.policy, seed, config.run.eval_episodes, config.run.eval_deterministic)
+    metrics, is_best = judge_evaluation(episodes, float(state.best_score), engine.spec.num_agents)
+    if is_best:
+        score = jnp.asarray(metrics["eval/episodic_return"], jnp.float32)
+        state = eqx.tree_at(lambda s: s.best_score, state, score)
+    return state, Evaluated(update * config.batch_size, update, metrics, is_best, state)
+
+
+def judge_evaluation(episodes: Episodes, best_score: float, num_agents: int) -> tuple[dict[str, float], bool]:
+    """The metrics of an evaluation, and whether it is the best so far."""
     score = float(np.float32(np.mean(episodes.returns)))  # as best_score holds it, so that an equal score is no better
     # Where agents play against each other their mean may never change; then the newest is as good as any, and kept.
-    is_tie = engine.spec.num_agents > 1 and score == float(state.best_score)
-    is_best = score > float(state.best_score) or is_tie
-    if is_best:
-        state = eqx.tree_at(lambda s: s.best_score, state, jnp.asarray(score, jnp.float32))
+    is_tie = num_agents > 1 and score == best_score
     metrics = {
         "eval/episodic_return": score,
         "eval/episodic_return_std": float(np.std(episodes.returns)),
         "eval/episodic_length": float(np.mean(episodes.lengths)),
     }
-    return state, Evaluated(update * config.batch_size, update, metrics, is_best, state)
+    return metrics, score > best_score or is_tie
 
 
 def evaluation_seed(seed: int, update: int) -> int:
@@ -143,7 +162,7 @@ def evaluation_seed(seed: int, update: int) -> int:
     return int(np.random.SeedSequence([seed, update, 0xE7A1]).generate_state(1)[0])
 
 
-def _make_records(rows: Rows, update: int, batch_size: int) -> list[dict[str, Any]]:
+def make_records(rows: Rows, update: int, batch_size: int) -> list[dict[str, Any]]:
     """One record per update, with its number and the steps done by then."""
     columns = {name: column.tolist() for name, column in rows.items()}
     count = len(next(iter(columns.values())))
@@ -154,7 +173,7 @@ def _make_records(rows: Rows, update: int, batch_size: int) -> list[dict[str, An
     ]
 
 
-def _warnings(records: list[dict[str, Any]]) -> tuple[list[str], bool]:
+def loss_warnings(records: list[dict[str, Any]]) -> tuple[list[str], bool]:
     """A loss that is no number any more: the run goes on, but it will not recover. Said once."""
     bad = next((r for r in records if not np.isfinite(r["losses/policy_loss"] + r["losses/value_loss"])), None)
     if bad is None:
@@ -162,7 +181,7 @@ def _warnings(records: list[dict[str, Any]]) -> tuple[list[str], bool]:
     return [f"The loss is not a finite number since update {bad['update']}; try a smaller --learning-rate."], True
 
 
-def _refuse_bad_reward(config: Config, records: list[dict[str, Any]]) -> None:
+def refuse_bad_reward(config: Config, records: list[dict[str, Any]]) -> None:
     bad = next((r for r in records if not np.isfinite(r["charts/reward"])), None)
     if bad is not None:
         raise EnvContractError(
@@ -171,7 +190,13 @@ def _refuse_bad_reward(config: Config, records: list[dict[str, Any]]) -> None:
         )
 
 
-class _Pace:
+class Compiles(Protocol):
+    """An engine of one run or of many."""
+
+    def compile(self) -> None: ...
+
+
+class Pace:
     """Chunk lengths that take about half a second each, and when to measure the split again."""
 
     def __init__(self) -> None:

@@ -1,4 +1,11 @@
+import io
+import shutil
+
+from rich.console import Console
+
 from courtside.cli import main
+from courtside.cli.resume import recall
+from courtside.cli.view import PlainView
 
 
 def test_finished_run_is_refused_with_the_way_on(small_run, capsys):
@@ -6,6 +13,15 @@ def test_finished_run_is_refused_with_the_way_on(small_run, capsys):
     streams = capsys.readouterr()
     assert streams.err.count("\n") == 1
     assert "--total-timesteps" in streams.err
+
+
+def test_health_watch_is_shown_what_was_logged_before(small_run, tmp_path):
+    view = PlainView(Console(file=io.StringIO()))
+    recall(small_run.path, view)
+    assert [row["update"] for row in view.board.health.metrics.rows] == list(range(1, 11))
+    damaged = shutil.copytree(small_run.path, tmp_path / "damaged")
+    (damaged / "metrics.jsonl").write_text("{\n")
+    recall(damaged, PlainView(Console(file=io.StringIO())))
 
 
 def test_missing_run_is_one_sentence(tmp_path, capsys):

@@ -21,7 +21,10 @@ from courtside.errors import CourtsideError
 VERBS = {
     "train": ("train", "train [PRESET]", "train an agent; the preset is redblue unless you name another"),
     "resume": ("resume", "resume RUN", "go on with a run that was stopped or killed"),
+    "tune": ("tune", "tune [PRESET]", "search for settings that pass, on many seeds and in stages"),
     "eval": ("evaluate", "eval RUN", "play episodes with a trained policy and print its score"),
+    "doctor": ("doctor", "doctor RUN", "say what is wrong with a run, since when, and what to do"),
+    "verify": ("verify", "verify [PRESET]", "test whether an edit of the code broke the training"),
     "play": ("play", "play ENV", "play a world yourself, with the keyboard"),
     "check": ("check", "check ENV", "test whether an environment keeps the contract"),
     "presets": ("presets", "presets", "list the known-good settings and what they are judged by"),

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from courtside.cli.health_watch import HealthWatch
 from courtside.config import Config
-from courtside.events import Compiled, Compiling, Evaluated, Event, Finished, Progress, Started
+from courtside.events import Compiled, Compiling, Evaluated, Event, Finished, Progress, Rewound, Standing, Started
 from courtside.health.verdict import ThresholdResult, VerdictTracker
 
 SHOWN = {
@@ -54,8 +55,11 @@ class Board:
     evaluation: float | None = None
     best: float | None = None
     tracker: VerdictTracker = field(default_factory=lambda: VerdictTracker(()))
+    standing: Standing | None = None
+    """How many members of a population pass; the other figures are then those of the median member."""
     first_step: int = 0
     """Where this process began: above 0 when a run continues."""
+    health: HealthWatch = field(default_factory=HealthWatch)
 
     @property
     def total_steps(self) -> int:
@@ -88,6 +92,7 @@ class Board:
         return "holding" if result.passed else "not yet"
 
     def on(self, event: Event) -> None:
+        self.health.on(event)
         match event:
             case Started():
                 self._start(event)
@@ -99,6 +104,10 @@ class Board:
                 self._progress(event)
             case Evaluated():
                 self._evaluated(event)
+            case Standing():
+                self.standing = event
+            case Rewound():
+                self._go_back(event)
             case Finished():
                 self.step, self.update = event.step, event.update
 
@@ -108,6 +117,12 @@ class Board:
         self.tracker = VerdictTracker(event.config.thresholds)
         self.best = event.best_score
         self.phase = "starting ..."
+
+    def _go_back(self, event: Rewound) -> None:
+        """The thresholds are judged by what remains."""
+        self.step, self.update = event.step, event.update
+        self.tracker = VerdictTracker(self.config.thresholds if self.config else ())
+        self.tracker.add(event.rows)
 
     def _progress(self, event: Progress) -> None:
         now = self.clock()

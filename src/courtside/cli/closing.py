@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -12,10 +14,22 @@ from rich.text import Text
 
 from courtside.cli.numbers import count, duration, figure
 from courtside.config import Config
+from courtside.health import insurance
 from courtside.health.verdict import ThresholdResult, Verdict, sentence
 from courtside.session import Result
 
 SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM"}
+
+
+def close_run(console: Console, result: Any, config: Config | None) -> int:
+    """Print how a run or a population ended, and return the exit status."""
+    if isinstance(result, Result):
+        print_closing(console, result, config)
+        return exit_status(result, config)
+    from courtside.cli.population_closing import population_status, print_population
+
+    print_population(console, result)
+    return population_status(result, config)
 
 
 def print_closing(console: Console, result: Result, config: Config | None) -> None:
@@ -28,7 +42,19 @@ def print_closing(console: Console, result: Result, config: Config | None) -> No
             console,
             "No verdict: no thresholds are set for this world. `courtside presets` lists settings that have some.",
         )
+    if result.checkpoint is not None:
+        say(console, *health_lines(result.run_dir), *insurance.closing_lines(result.run_dir))
     say(console, "", "Next:", *[f"  {line}" for line in next_commands(result, config)])
+
+
+def health_lines(run_dir: Path) -> list[str]:
+    """What the log of the run shows; the run is safe on disk, so trouble in here must not end in an error."""
+    from courtside.cli.doctor import closing_lines
+
+    try:
+        return closing_lines(run_dir)
+    except Exception as error:
+        return [f"Health: could not be checked ({error})"]
 
 
 def exit_status(result: Result, config: Config | None) -> int:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 from courtside.cli.arguments import Parser, whole_number
+from courtside.cli.member import add_member, choose_member
 from courtside.cli.numbers import count, figure
 from courtside.config import MAX_SEED
+from courtside.errors import ConfigError
 
 ABOUT = """Play episodes with the policy of a run and print its score.
 
@@ -19,10 +22,22 @@ best of several. The `return` that training shows is that of the newest policy w
 
 def main(args: list[str]) -> int:
     found = make_parser().read(args)
+    from courtside import runlog
+    from courtside.population.members import is_population, member_dirs
+
+    run = runlog.find_run(choose_member(found.run, found.member))
+    if not is_population(run):
+        return print_one(found, run)
+    if found.video is not None:
+        raise ConfigError(f"{run} is a population, and --video films one run; say which member with --member 0.")
+    return print_members(found, member_dirs(run))
+
+
+def evaluate(found: Any, run: Path) -> Any:
     from courtside.evaluate import evaluate_run
 
-    result = evaluate_run(
-        found.run,
+    return evaluate_run(
+        run,
         episodes=found.episodes,
         deterministic=found.deterministic,
         which="last" if found.last else "best",
@@ -30,9 +45,33 @@ def main(args: list[str]) -> int:
         video=found.video,
         video_episodes=found.video_episodes,
     )
+
+
+def print_one(found: Any, run: Path) -> int:
+    result = evaluate(found, run)
     for note in result.notes:
         print(f"note: {note}", file=sys.stderr)
     print(json.dumps(result.to_json(), allow_nan=False) if found.json else "\n".join(describe(result)))
+    return 0
+
+
+def print_members(found: Any, dirs: list[Path]) -> int:
+    """Every member of a population, and how their means spread."""
+    from courtside.statistics import summarize
+
+    results = []
+    for folder in dirs:
+        results.append(evaluate(found, folder))
+        if not found.json:
+            print(f"member {folder.name}   mean {figure(results[-1].mean)}, std {figure(results[-1].std)}", flush=True)
+    spread = summarize([result.mean for result in results])
+    if found.json:
+        members = [result.to_json() for result in results]
+        print(json.dumps({"members": members, "spread": spread.to_json()}, allow_nan=False))
+        return 0
+    print(f"members     {count(spread.count)}, {count(found.episodes)} episodes each")
+    print(f"means       mean {figure(spread.mean)}, std {figure(spread.std)}, lowest {figure(spread.minimum)}")
+    print(f"            IQM {figure(spread.iqm)} (95% interval {figure(spread.iqm_low)} to {figure(spread.iqm_high)})")
     return 0
 
 
@@ -65,6 +104,7 @@ def make_parser() -> Parser:
         help="how many of them (default: 3)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object, for scripts")
+    add_member(parser)
     return parser
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+from pathlib import Path
 from typing import Any
 
+from courtside.cli import tune
 from courtside.cli.arguments import Parser, whole_number
+from courtside.cli.member import add_member, choose_member
 from courtside.cli.train import watch
+from courtside.errors import CourtsideError
 
 ABOUT = """Go on with a run from its newest whole checkpoint.
 
@@ -23,11 +28,26 @@ def main(args: list[str]) -> int:
         type=whole_number("--total-timesteps", 1),
         help="train up to this many steps in all (default: as planned when the run began)",
     )
+    add_member(parser)
     found = parser.read(args)
-    return watch(functools.partial(start, found.run, found.total_timesteps), notes=[])
+    if search_dir := tune.find_search(found.run):
+        return tune.watch(functools.partial(tune.resume, search_dir), notes=[])
+    run = choose_member(found.run, found.member)
+    return watch(functools.partial(start, run, found.total_timesteps), notes=[])
 
 
-def start(run: str, total_timesteps: int | None, view: Any) -> Any:
+def start(run: str | Path, total_timesteps: int | None, view: Any) -> Any:
     from courtside import session
 
+    recall(run, view)
     return session.resume(run, view=view, total_timesteps=total_timesteps)
+
+
+def recall(run: str | Path, view: Any) -> None:
+    """Show the health watch what was logged before; what cannot be read is for `session.resume` to complain about."""
+    from courtside import runlog
+
+    with contextlib.suppress(CourtsideError):
+        folder = runlog.find_run(run)
+        files = (runlog.METRICS, runlog.EVALS, runlog.TIMING)
+        view.board.health.remember(*(runlog.read_rows(folder, name) for name in files))

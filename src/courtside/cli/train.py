@@ -33,7 +33,6 @@ def watch(start: Callable[..., Any], notes: list[str]) -> int:
         for note in notes:
             view.on(Notice(note))
         result = start(view)
-    from courtside.cli.closing import exit_status, print_closing
+    from courtside.cli.closing import close_run
 
-    print_closing(view.console, result, view.board.config)
-    return exit_status(result, view.board.config)
+    return close_run(view.console, result, view.board.config)

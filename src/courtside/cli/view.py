@@ -17,9 +17,21 @@ from rich.table import Table
 from rich.text import Text
 
 from courtside.cli.board import Board
+from courtside.cli.health_watch import HealthWatch
 from courtside.cli.numbers import count, duration, figure, percent
 from courtside.cli.settings import memory_line, settings_lines, settings_table
-from courtside.events import Compiled, Compiling, Evaluated, Event, Finished, Notice, Progress, Settled, Started
+from courtside.events import (
+    Compiled,
+    Compiling,
+    Evaluated,
+    Event,
+    Finished,
+    Notice,
+    Progress,
+    Settled,
+    Standing,
+    Started,
+)
 from courtside.health.verdict import ThresholdResult
 
 PLAIN_SECONDS = 2.0
@@ -81,6 +93,9 @@ def live_block(board: Board, width: int) -> RenderableType:
         return Text(board.phase, style="bold")
     parts: list[RenderableType] = [progress_bar(board), figures(board, columns=3 if width >= 90 else 2)]
     parts += [threshold_line(result, standing) for result, standing in board.thresholds()]
+    if board.standing is not None:
+        parts.append(Text(standing_line(board.standing), style="bold"))
+    parts += [Text(line, style="bold yellow") for line in board.health.lines()]
     return Group(*parts)
 
 
@@ -134,12 +149,17 @@ def threshold_line(result: ThresholdResult, standing: str) -> Text:
     return Text.assemble((standing, style), f"  {goal}, mean now {figure(result.value)}")
 
 
+def standing_line(standing: Standing) -> str:
+    """How many members of a population pass."""
+    return f"{standing.passing} of {standing.members} members pass now; the figures are those of the median member"
+
+
 class PlainView:
     """One line now and then, each complete in itself, for pipes, files and dumb terminals."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic):
         self.console = console
-        self.board = Board(clock=clock)
+        self.board = Board(clock=clock, health=HealthWatch(clock))
         self.clock = clock
         self.due = 0.0
         self.is_compiling = False
@@ -171,6 +191,8 @@ class PlainView:
                 self._say(f"step {count(event.step)} | evaluation {figure(self.board.evaluation)}{best}")
             case Notice():
                 self._say(f"note: {event.text}")
+        for line in self.board.health.fresh_lines():
+            self._say(f"note: {line}")
 
     def _announce(self, event: Started) -> None:
         lines = [*settings_lines(event.config), f"device: {event.device}", memory_line(event)]
@@ -195,4 +217,5 @@ def progress_line(board: Board) -> str:
     metrics = [f"{name} {figure(value):>8}" for name, value in board.metrics.items()]
     speed = "-" if board.steps_per_second is None else count(board.steps_per_second)
     tail = [f"steps/s {speed:>9}", f"rollout {percent(board.rollout_share):>4}", f"ETA {duration(board.seconds_left)}"]
-    return " | ".join([head, *metrics, *tail])
+    passing = [] if board.standing is None else [f"passing {board.standing.passing}/{board.standing.members}"]
+    return " | ".join([head, *passing, *metrics, *tail])

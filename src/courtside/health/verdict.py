@@ -207,6 +207,11 @@ def _exact(value: float) -> int | None:
     return numerator << (_SCALE_BITS - (denominator.bit_length() - 1))
 
 
+def holds(threshold: Threshold, value: float) -> bool:
+    """Whether a value satisfies a threshold; one that is not a number satisfies none."""
+    return _OPS[threshold.op][0](value, threshold.value)
+
+
 def to_json(verdict: Verdict) -> dict[str, Any]:
     """The verdict as data, for verdict.json and `--json`."""
     return asdict(verdict)

@@ -1,0 +1,26 @@
+"""`--member K`: one member of a population, wherever a command takes a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from courtside.cli.arguments import Parser, whole_number
+
+
+def add_member(parser: Parser) -> None:
+    parser.add_argument(
+        "--member",
+        metavar="K",
+        type=whole_number("--member", 0),
+        help="one member of a population, counted from 0; the same as naming the folder RUN/members/0K",
+    )
+
+
+def choose_member(run: str, member: int | None) -> str | Path:
+    """The run as it was named, or the folder of one of its members."""
+    if member is None:
+        return run
+    from courtside import runlog
+    from courtside.population.members import find_member
+
+    return find_member(runlog.find_run(run), member)

@@ -1,0 +1,149 @@
+"""`courtside tune PRESET`: search for settings in stages, report the winner on fresh seeds."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from courtside.cli.arguments import Parser, pull_words, whole_number
+from courtside.cli.flags import read_config, split
+from courtside.config import Config
+from courtside.errors import ConfigError
+from courtside.presets import PRESETS
+
+ABOUT = """Search for settings that pass the preset's verdict, in stages: many short runs, fewer longer
+ones, few to the full length. The winner is trained on 16 fresh seeds before it is reported,
+beside the preset itself.
+
+`courtside tune PRESET` starts a search, `courtside tune RUN` goes on with one that was stopped.
+Any setting of `courtside train` may be given and is then fixed, such as --gamma 0.95."""
+
+SPACE = "--space"
+MOST_STAGES = 5
+
+
+def main(args: list[str]) -> int:
+    words, rest = pull_words(args, SPACE, "learning_rate=log(1e-4,3e-3)")
+    found, rest = make_parser().parse_known_args(rest)
+    line = split(rest)
+    if run_dir := find_search(line.preset):
+        if words or len(rest) > 1 or len(args) > 1:
+            raise ConfigError(f"{line.preset} is a search that goes on as it was begun; give no further flags.")
+        return watch(functools.partial(resume, run_dir), [])
+    config, notes = read_config(rest)
+    refuse(config)
+    return watch(functools.partial(start, config, words, tuple(line.values), found), notes)
+
+
+def make_parser() -> Parser:
+    parser = Parser("tune", ABOUT, usage="courtside tune [PRESET | RUN] [FLAGS]")
+    parser.add_argument("--budget", metavar="TIME", help="fit everything into this time, such as 90s, 10m or 1h")
+    parser.add_argument(
+        "--trials", metavar="N", type=whole_number("--trials", 1), help="settings of the first stage (default: 256)"
+    )
+    parser.add_argument(
+        "--stages", metavar="N", type=whole_number("--stages", 1, MOST_STAGES), default=3, help="default: 3"
+    )
+    parser.add_argument(
+        "--seeds-per-trial",
+        metavar="N",
+        type=whole_number("--seeds-per-trial", 1),
+        help="seeds of each setting in the first stage (default: 1 on a CPU, 2 on an accelerator)",
+    )
+    parser.add_argument(
+        SPACE,
+        metavar="NAME=VALUES",
+        help="log(1e-4,3e-3), 0.9..1.0, 32,64 or fixed; several in a row (default: PPO's own)",
+    )
+    parser.add_argument(
+        "--compare",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="settings as JSON, to stand in the final round too",
+    )
+    return parser
+
+
+def find_search(name: str | None) -> Path | None:
+    """The folder of a search that a word means; None where it is a preset."""
+    from courtside import runlog
+    from courtside.errors import CheckpointError
+    from courtside.tune.trials import is_search
+
+    if name is None or name in PRESETS:
+        return None
+    try:
+        run_dir = runlog.find_run(name)
+    except CheckpointError:
+        return None
+    return run_dir if is_search(run_dir) else None
+
+
+def refuse(config: Config) -> None:
+    """Settings of a single run that a search has no use for."""
+    if config.run.seeds != 1:
+        raise ConfigError("--seeds is for `courtside train`; a search has --seeds-per-trial.")
+    if config.run.insure:
+        raise ConfigError("--insure watches over one run, but a search trains many; leave it out.")
+
+
+def start(config: Config, words: list[str], fixed: tuple[str, ...], found: Any, view: Any) -> Any:
+    from courtside.tune.space import make_space
+    from courtside.tune.stages import Wish, read_budget
+
+    space = make_space(config, words, fixed)
+    wish = Wish(
+        stages=found.stages,
+        trials=found.trials,
+        seeds_per_trial=found.seeds_per_trial,
+        budget_seconds=None if found.budget is None else read_budget(found.budget),
+    )
+    compare = dict(read_rows(Path(path)) for path in found.compare)
+    from courtside.tune import session
+
+    return session.start(config, space, wish, compare, view)
+
+
+def resume(run_dir: Path, view: Any) -> Any:
+    from courtside.tune import session
+
+    return session.resume(run_dir, view)
+
+
+def read_rows(path: Path) -> tuple[str, dict[str, Any]]:
+    """A row of the final round from a file: settings by their flat names, or a preset file."""
+    try:
+        record = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--compare {path} cannot be read: {error}.") from error
+    if not isinstance(record, dict):
+        raise ConfigError(f'--compare {path} must be a JSON object of settings, such as {{"gamma": 0.98}}.')
+    if "ppo" in record:
+        from courtside.presets.files import read_preset
+
+        record = flatten(read_preset(path).config)
+    return path.stem, {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
+
+
+def flatten(config: Config) -> dict[str, Any]:
+    """What a preset file says of network and algorithm; the world and the length are the search's own."""
+    from dataclasses import asdict
+
+    return {**asdict(config.net), **asdict(config.ppo), "num_envs": config.env.num_envs}
+
+
+def watch(begin: Callable[..., Any], notes: list[str]) -> int:
+    """Call `begin(view)` and print how the search ended; `courtside resume` ends here too."""
+    from courtside.cli.tune_view import exit_status, make_view, print_closing
+    from courtside.events import Notice
+
+    with make_view() as view:
+        for note in notes:
+            view.on(Notice(note))
+        result = begin(view)
+    print_closing(view.console, result)
+    return exit_status(result)

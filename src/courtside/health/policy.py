@@ -1,0 +1,179 @@
+"""How the policy moves: too far, not at all, certain too early, undecided for ever."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from courtside.health.findings import Finding, make_finding, number
+from courtside.health.history import Case
+from courtside.health.outcome import certainty, closeness, has_risen, is_failing, is_solved, progress, shortfall
+from courtside.health.stretches import Stretches, cut, first, held_since, highest, median
+from courtside.schedules import parse_schedule
+
+ENTROPY, KL, CLIPPED = "losses/entropy", "losses/approx_kl", "losses/clipfrac"
+RATE, AT_BOUND = "charts/learning_rate", "health/action_at_bound"
+
+KL_HIGH = 0.1
+"""approx_kl of an update that went too far; 0.001 to 0.02 is usual."""
+KL_HIGH_SHARE = 0.03
+"""Share of the updates that may go that far."""
+KL_WILD, WILD_UPDATES = 1.0, 3
+"""An update after which the policy is another one altogether, and how many of them are too many."""
+KL_FAR, KL_FAR_SHARE = 0.025, 0.1
+"""Median of a stretch that goes too far, and share of the run that may consist of such."""
+WIDE_CLIP = 0.5
+"""Clip range that no longer holds a step back."""
+KL_STALL = 3e-5
+"""approx_kl below which an update changed nothing."""
+KL_MOVED = 0.005
+"""A single update that went as far: the policy did move once, so small steps are not what keeps it still now."""
+CLIP_HIGH, CLIP_SHARE = 0.3, 0.1
+"""Share of samples past the clip range, and share of the run for which so many are."""
+COLLAPSED = 0.05
+"""Share of its first entropy below which a policy has stopped choosing."""
+COLLAPSED_SHARE = 0.2
+NARROWED, NOTHING = 0.4, 0.05
+"""The same share for a policy that has won nothing: less than this share of the way to its thresholds."""
+UNDECIDED = 0.9
+"""Share of its first entropy above which a policy has decided nothing."""
+HEAVY_BONUS = 0.1
+"""Entropy bonus, mean of its schedule's ends, above which it may outweigh the rewards."""
+HEAVY_UNDECIDED = 0.75
+"""With such a bonus less is enough to tell."""
+GAUSS_ENTROPY = 1.4189
+"""Entropy of one continuous action with deviation 1, which is how a policy begins."""
+GAUSS_COLLAPSE, GAUSS_SPREAD = 3.0, 1.0
+"""Nats that each continuous action lost (deviation 1/20) or won (2.7 times)."""
+SATURATED = 0.7
+"""Share of continuous actions drawn outside their range."""
+EARLY = 0.25
+"""Share of the plan before which it is too early to miss progress."""
+LIVE_RATE = 0.1
+"""Share of its largest value above which a learning rate still moves something."""
+
+
+def kl_spikes(case: Case) -> Finding | None:
+    """Updates that jump now and then, or that all go too far."""
+    kl, found = case.history[KL], cut(case.history, KL)
+    jumps, wild = float(np.mean(kl > KL_HIGH)), int(np.sum(kl > KL_WILD))
+    far = found.values > KL_FAR
+    if jumps < KL_HIGH_SHARE and wild < WILD_UPDATES and found.share(far) < KL_FAR_SHARE:
+        return None
+    rate, clip = case.config.learning_rate.start, parse_schedule(case.config.ppo.clip_coef).start
+    wide = clip > WIDE_CLIP
+    evidence = (
+        f"approx_kl was above {KL_HIGH:g} in {jumps:.0%} of the updates, {number(highest(kl))} at most.",
+        f"In {found.share(far):.0%} of the run its median lay above {KL_FAR:g}; 0.001 to 0.02 is usual.",
+        *([f"--clip-coef is {clip:g}: nothing holds a step back."] if wide else []),
+    )
+    return make_finding(
+        "kl-spikes", case.history, first(kl > KL_FAR), evidence,
+        cause="The clip range is so wide that it never acts." if wide else "Steps are too large: the learning rate is too high.",
+        remedy="--clip-coef 0.2" if wide else f"--learning-rate {rate / 10:.2g}, or --target-kl 0.02",
+        confidence=0.7 + 0.5 * found.share(far) + jumps + 0.02 * wild, severity=0.9, sick=is_failing(case),
+    )  # fmt: skip
+
+
+def clip_saturated(case: Case) -> Finding | None:
+    found = cut(case.history, CLIPPED)
+    high = found.values > CLIP_HIGH
+    if found.share(high) < CLIP_SHARE:
+        return None
+    typical, rate = median(found.values[high]), case.config.learning_rate.start
+    evidence = (
+        f"{typical:.0%} of the samples went past the clip range in {found.share(high):.0%} of the run; 2% to 20% is usual.",
+    )
+    return make_finding(
+        "clip-saturated", case.history, int(found.starts[np.argmax(high)]), evidence,
+        cause="Each update wants to go farther than it may: the learning rate is too high or there are too many epochs.",
+        remedy=f"--learning-rate {rate / 10:.2g}, or fewer --update-epochs",
+        confidence=0.7 + 0.5 * found.share(high), severity=0.85, sick=is_failing(case),
+    )  # fmt: skip
+
+
+def entropy_collapse(case: Case) -> Finding | None:
+    """Certain of every action and far from the goal; or ever more certain without having won anything."""
+    found = cut(case.history, ENTROPY)
+    start, nothing = _first_entropy(found), (closeness(case) or 0.0) < NOTHING and not has_risen(case)
+    share = NARROWED if nothing else COLLAPSED
+    floor = start * (1 - GAUSS_COLLAPSE / GAUSS_ENTROPY) if is_continuous(case) else start * share
+    since = held_since(found.values < floor)
+    if since is None or (len(found) - since) / len(found) < COLLAPSED_SHARE or not is_failing(case):
+        return None
+    bonus = parse_schedule(case.config.ppo.ent_coef).start
+    evidence = (f"Entropy fell from {number(start)} to {number(found.late())} and stayed there.", shortfall(case))
+    return make_finding(
+        "entropy-collapse", case.history, int(found.starts[since]), evidence,
+        cause="The policy became certain before it had found what works: there is "
+        + ("no entropy bonus." if bonus == 0 else "too little entropy bonus, or steps are too large."),
+        remedy=f"--ent-coef {max(0.01, 5 * bonus):.2g}, or a smaller --learning-rate",
+        confidence=0.95 * certainty(case), severity=0.8,
+    )  # fmt: skip
+
+
+def entropy_stuck(case: Case) -> Finding | None:
+    schedule = parse_schedule(case.config.ppo.ent_coef)
+    bonus = (schedule.start + schedule.end) / 2
+    heavy = bonus > HEAVY_BONUS
+    if progress(case) < (EARLY if heavy else 3 * EARLY) or (is_solved(case) if heavy else not is_failing(case)):
+        return None
+    found = cut(case.history, ENTROPY)
+    start, late = _first_entropy(found), found.late()
+    bound = (
+        start * (1 + GAUSS_SPREAD / GAUSS_ENTROPY)
+        if is_continuous(case)
+        else start * (HEAVY_UNDECIDED if heavy else UNDECIDED)
+    )
+    if not late > bound:
+        return None
+    evidence = (f"Entropy is {number(late)}, and it was {number(start)} at the beginning.", shortfall(case))
+    return make_finding(
+        "entropy-stuck", case.history, None, evidence,
+        cause=f"The entropy bonus of {bonus:g} outweighs the rewards." if heavy else "Nothing has been learned yet that would decide anything.",
+        remedy=f"--ent-coef {bonus / 10:.2g}" if heavy else "a higher --learning-rate, longer training, or rewards that come sooner",
+        confidence=(0.9 if heavy else 0.6) * certainty(case), severity=0.75 if heavy else 0.6,
+    )  # fmt: skip
+
+
+def kl_stall(case: Case) -> Finding | None:
+    if progress(case) < EARLY or not is_failing(case):
+        return None
+    found, rate = cut(case.history, KL), cut(case.history, RATE).values
+    live = ~(rate < LIVE_RATE * highest(rate)) if np.isfinite(rate).any() else np.ones(len(found), bool)
+    still = found.values < KL_STALL
+    if not live.any() or np.mean(still[live]) < 0.7 or highest(case.history[KL]) > KL_MOVED:
+        return None
+    typical, start = median(found.values[live]), case.config.learning_rate.start
+    evidence = (f"approx_kl is {number(typical)}; 0.001 to 0.02 is usual.", shortfall(case))
+    return make_finding(
+        "kl-stall", case.history, int(found.starts[np.argmax(still & live)]), evidence,
+        cause="Steps are so small that the policy stays where it was: the learning rate is too low.",
+        remedy=f"--learning-rate {start * 30:.2g}",
+        confidence=0.9 * certainty(case), severity=0.95,
+    )  # fmt: skip
+
+
+def action_saturated(case: Case) -> Finding | None:
+    found = cut(case.history, AT_BOUND)
+    late = found.late(0.5)
+    if not late > SATURATED or not is_failing(case):
+        return None
+    since = held_since(found.values > SATURATED)
+    evidence = (f"{late:.0%} of the actions drawn lie outside their range and are cut to its ends.", shortfall(case))
+    return make_finding(
+        "action-saturated", case.history, None if since is None else int(found.starts[since]), evidence,
+        cause="The policy only knows full left and full right: its means or deviations have run away.",
+        remedy="a smaller --ent-coef, a smaller --learning-rate, --norm-obs",
+        confidence=0.8 * certainty(case), severity=0.5,
+    )  # fmt: skip
+
+
+def is_continuous(case: Case) -> bool:
+    """Whether actions are numbers: only such have bounds to leave, or an entropy below 0."""
+    return bool(np.any(case.history[AT_BOUND] > 0) or np.any(case.history[ENTROPY] < -1e-3))
+
+
+def _first_entropy(found: Stretches) -> float:
+    """The entropy at the beginning: that of the first stretches, the highest of them."""
+    values = found.values[: max(1, len(found) // 10)]
+    return highest(values)

@@ -1,0 +1,188 @@
+"""Race remedies against no change: short reruns of one moment, several seeds each, and what the differences are worth.
+
+Every runner starts from the same TrainState. Only its keys are changed, by a number that all remedies share: seed 3 of
+one remedy meets the same luck as seed 3 of no change until their policies part, so differences are taken seed by seed.
+The interval of a mean difference is a percentile bootstrap over the seeds, with a fixed seed: same race, same interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from courtside.config import Config, Threshold, override
+from courtside.health.remedies import Remedy, Settings
+from courtside.health.verdict import holds
+from courtside.metric_names import is_per_episode
+from courtside.types import TrainState
+
+NO_CHANGE = Remedy("no change", "the run as it was", lambda config: {})
+RESAMPLES = 2_000
+LEVEL = 0.95
+
+Columns = dict[str, np.ndarray]
+"""One array per metric, one entry per update."""
+
+Trains = Callable[[list[Config], int, list[TrainState]], list[Columns]]
+"""Trains one member per config and state for so many updates, and hands back what each logged."""
+
+Scores = Float[np.ndarray, "S"]
+"""One score per seed; NaN where no episode ended."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one runner fared."""
+
+    name: str
+    about: str
+    settings: Settings
+    """What it changed; empty for no change."""
+    scores: tuple[float, ...]
+    """Mean episodic return at the end of the race, seed by seed."""
+    mean: float
+    difference: float
+    """Mean score less that of no change."""
+    low: float
+    """Lower end of the 95% interval of the difference."""
+    high: float
+    chance: float
+    """Chance that a seed of this runner beats one of no change, ties counting half."""
+    closeness: float
+    """Share of the run's thresholds that held at the end of the race, over all seeds."""
+
+    @property
+    def is_change(self) -> bool:
+        return bool(self.settings)
+
+    @property
+    def helped(self) -> bool:
+        """Better than no change beyond what luck explains."""
+        return self.is_change and self.low > 0
+
+
+def to_json(outcome: Outcome) -> dict[str, Any]:
+    return asdict(outcome)
+
+
+def race(
+    config: Config,
+    state: TrainState,
+    remedies: Sequence[Remedy],
+    *,
+    seeds: int,
+    updates: int,
+    train: Trains,
+) -> list[Outcome]:
+    """Train every remedy and no change from `state` for `updates` updates; the best first."""
+    runners = [*remedies, NO_CHANGE]
+    forks = [fork(state, i) for i in range(seeds)]
+    configs = [override(config, **runner.change(config)) for runner in runners for _ in forks]
+    trained = train(configs, updates, forks * len(runners))
+    columns = [trained[i * seeds : (i + 1) * seeds] for i in range(len(runners))]
+    scores = [np.array([end_score(member) for member in members]) for members in columns]
+    return ranked(
+        [
+            compare(runner, runner.change(config), own, scores[-1], closeness(members, config.thresholds))
+            for runner, own, members in zip(runners, scores, columns, strict=True)
+        ]
+    )
+
+
+def in_one_program(run_dir: Path | None = None, on_chunk: Callable[[int, int], None] | None = None) -> Trains:
+    """Train all members together, those that share a program in one."""
+    from courtside.population.batch import train_members
+
+    return lambda configs, updates, states: train_members(configs, updates, states, on_chunk, run_dir).columns
+
+
+def fork(state: TrainState, number: int) -> TrainState:
+    """The same moment with other luck: every key is folded with `number`."""
+    keys = lambda s: (s.key, *(learner.key for learner in s.learners))  # noqa: E731
+    return eqx.tree_at(keys, state, tuple(jax.random.fold_in(key, number) for key in keys(state)))
+
+
+# --- scores --------------------------------------------------------------------------------------------------------
+
+
+def end_score(columns: Columns) -> float:
+    """Mean return of the episodes that ended in the last third of the race; of all of it where none did there."""
+    returns, episodes = columns["charts/episodic_return"], columns["charts/episodes"]
+    last = _last_third(len(returns))
+    in_third = weighted_mean(returns[last:], episodes[last:])
+    return in_third if np.isfinite(in_third) else weighted_mean(returns, episodes)
+
+
+def _last_third(length: int) -> int:
+    return length - max(1, length // 3)
+
+
+def weighted_mean(values: Float[np.ndarray, "U"], weights: Float[np.ndarray, "U"]) -> float:
+    """Σ wᵢ xᵢ / Σ wᵢ over the entries that weigh anything; NaN where none does."""
+    counts = weights > 0
+    if not counts.any():
+        return float("nan")
+    return float(np.average(values[counts].astype(np.float64), weights=weights[counts].astype(np.float64)))
+
+
+def closeness(members: Sequence[Columns], thresholds: Sequence[Threshold]) -> float:
+    """Share of pairs of seed and threshold that hold over the last third of the race; 0 without thresholds."""
+    found = [_holds_at_end(member, threshold) for member in members for threshold in thresholds]
+    return float(np.mean(found)) if found else 0.0
+
+
+def _holds_at_end(columns: Columns, threshold: Threshold) -> bool:
+    values = columns.get(threshold.metric)
+    if values is None:
+        return False
+    weights = columns["charts/episodes"] if is_per_episode(threshold.metric) else np.ones(len(values))
+    last = _last_third(len(values))
+    return holds(threshold, weighted_mean(values[last:], weights[last:]))
+
+
+# --- comparison ----------------------------------------------------------------------------------------------------
+
+
+def compare(remedy: Remedy, settings: Settings, scores: Scores, unchanged: Scores, close: float = 0.0) -> Outcome:
+    """One runner against no change, seed by seed."""
+    floor = np.nanmin(np.concatenate([scores, unchanged, [np.inf]]))
+    own, other = (np.nan_to_num(x, nan=floor if np.isfinite(floor) else 0.0) for x in (scores, unchanged))
+    low, high = paired_interval(own - other)
+    return Outcome(
+        name=remedy.name,
+        about=remedy.about,
+        settings=settings,
+        scores=tuple(own.tolist()),
+        mean=float(own.mean()),
+        difference=float((own - other).mean()),
+        low=low,
+        high=high,
+        chance=chance_of_better(own, other),
+        closeness=close,
+    )
+
+
+def paired_interval(differences: Scores) -> tuple[float, float]:
+    """Where the mean of `LEVEL` of all redrawn sets of seeds lies (percentile bootstrap)."""
+    generator = np.random.default_rng(0)
+    picks = generator.integers(len(differences), size=(RESAMPLES, len(differences)))
+    low, high = np.quantile(differences[picks].mean(axis=1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def chance_of_better(scores: Scores, others: Scores) -> float:
+    """P(X > Y) + P(X = Y) / 2 over all pairs of seeds."""
+    own, other = scores[:, None], others[None, :]
+    return float(np.mean((own > other) + 0.5 * (own == other)))
+
+
+def ranked(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """By the lower end of the interval; what is equal there stays in order, so the likeliest remedy comes first."""
+    return sorted(outcomes, key=lambda one: (-one.low, -one.closeness))

@@ -1,0 +1,356 @@
+"""What a population comes to: who passed and when, how the scores spread, and the learning curves as quantiles.
+
+Everything is read from the members' folders, so it works on a population that is finished, stopped or still running, and
+on one whose members were trained in different ways. No JAX here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from courtside import runlog, storage
+from courtside.config import Config
+from courtside.errors import CheckpointError
+from courtside.health.verdict import VerdictTracker
+from courtside.population.members import member_dirs
+from courtside.runlog import Row
+from courtside.statistics import (
+    chance_by_step,
+    interquartile_mean,
+    quantiles,
+    stratified_interval,
+    wilson_interval,
+    worst_tenth,
+)
+
+RESULTS = "results.json"
+SCORE, EVAL_SCORE = "charts/episodic_return", "eval/episodic_return"
+WINDOW = 100_000
+"""Steps up to a member's newest over which its score is taken."""
+CURVE_POINTS = 100
+"""Steps at which the learning curves are compared, at most."""
+LEVELS = (0.1, 0.5, 0.9)
+"""Quantiles of the learning curves."""
+ROUND_STEPS = 12
+"""Round steps at which the chance to have passed is told, at most."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """How one member fared."""
+
+    name: str
+    """Its folder inside `members/`."""
+    seed: int
+    setting: int
+    """Number of its settings: members that differ in nothing but the seed share it."""
+    step: int
+    """Steps made so far."""
+    planned_steps: int
+    finished: bool
+    passed: bool | None
+    """Whether all thresholds hold now; None where there are none."""
+    steps_to_pass: int | None
+    """First step at which all thresholds held together, even if they did not stay so."""
+    final_score: float | None
+    """Mean return of the episodes that ended in the last steps; None where none did."""
+    last_eval: float | None
+    best_eval: float | None
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How the members' final scores spread."""
+
+    count: int
+    """Members that have a score."""
+    median: float
+    iqm: float
+    iqm_low: float
+    """Lower end of the 95% bootstrap interval of the IQM."""
+    iqm_high: float
+    num_settings: int
+    """Settings whose scores were redrawn apart; with 1 it is the plain bootstrap."""
+    worst_tenth: float
+    minimum: float
+    maximum: float
+
+
+@dataclass(frozen=True)
+class Passes:
+    """How many of the finished members pass, and when members came to pass."""
+
+    passed: int
+    of: int
+    """Finished members; the others may still pass."""
+    low: float
+    """Lower end of the 95% interval of the true share."""
+    high: float
+    chance: tuple[tuple[int, float], ...]
+    """Chance to have passed by a step, at every step at which it rises."""
+    chance_at: tuple[tuple[int, float], ...]
+    """The same at round steps."""
+    lost: int
+    """Members that had passed once and no longer do."""
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Learning curves on common steps; `quantiles` has one row for each of `levels`, NaN before the first episode's end."""
+
+    steps: tuple[int, ...]
+    levels: tuple[float, ...]
+    quantiles: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class Results:
+    """A population as a distribution."""
+
+    members: tuple[Member, ...]
+    spread: Spread | None
+    """None before any episode ended."""
+    passes: Passes | None
+    """None where there are no thresholds."""
+    curves: Curves
+
+    @property
+    def num_finished(self) -> int:
+        return sum(member.finished for member in self.members)
+
+
+# --- reading -------------------------------------------------------------------------------------------------------
+
+
+def read_results(run_dir: str | Path) -> Results:
+    """The distribution over the members as their folders tell it now."""
+    folders = member_dirs(run_dir)
+    if not folders:
+        raise CheckpointError(f"{run_dir} is no population; `courtside train --seeds N` makes one.")
+    configs = [runlog.read_config(folder) for folder in folders]
+    histories = [runlog.read_rows(folder) for folder in folders]
+    settings = number_settings(configs)
+    members = tuple(map(_read_member, folders, configs, histories, settings))
+    return Results(members, make_spread(members), make_passes(members), make_curves(histories))
+
+
+def _read_member(folder: Path, config: Config, rows: list[Row], setting: int) -> Member:
+    evals = [row[EVAL_SCORE] for row in runlog.read_rows(folder, runlog.EVALS) if row.get(EVAL_SCORE) is not None]
+    passed, steps_to_pass = _read_verdict(folder, config, rows)
+    return Member(
+        name=folder.name,
+        seed=config.run.seed,
+        setting=setting,
+        step=rows[-1]["step"] if rows else 0,
+        planned_steps=config.num_updates * config.batch_size,
+        finished=is_finished(folder, config),
+        passed=passed if config.thresholds else None,
+        steps_to_pass=steps_to_pass,
+        final_score=window_mean(rows, SCORE, WINDOW),
+        last_eval=evals[-1] if evals else None,
+        best_eval=max(evals, default=None),
+    )
+
+
+def _read_verdict(folder: Path, config: Config, rows: list[Row]) -> tuple[bool, int | None]:
+    """Whether it passed and first when, as was written at the end, else as it would be now."""
+    if written := _written_verdict(folder, config):
+        return bool(written["passed"]), written["steps_to_pass"]
+    tracker = VerdictTracker(config.thresholds)
+    needs_evals = any(threshold.metric.startswith("eval/") for threshold in config.thresholds)
+    tracker.add(runlog.read_history(folder) if needs_evals else rows)
+    verdict = tracker.verdict()
+    return verdict.passed, verdict.steps_to_pass
+
+
+def _written_verdict(folder: Path, config: Config) -> Row | None:
+    """What verdict.json holds; None where there is none, or where the run was made longer since."""
+    path = folder / runlog.VERDICT
+    if not path.exists():
+        return None
+    try:
+        record = json.loads(path.read_text())
+        return record if record["total_updates"] >= config.num_updates else None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{path} cannot be read: {error}. It was changed by hand or damaged.") from error
+
+
+def is_finished(folder: Path, config: Config) -> bool:
+    """Whether nothing is left to do: the verdict is the last thing written, or the last checkpoint where there is none."""
+    if config.thresholds:
+        return _written_verdict(folder, config) is not None
+    return (folder / runlog.CHECKPOINTS / f"update-{config.num_updates:08d}.safetensors").exists()
+
+
+def number_settings(configs: Iterable[Config]) -> list[int]:
+    """A number for each config, the same for those that differ only in the seed."""
+    numbers: dict[Config, int] = {}
+    alike = (dataclasses.replace(config, run=dataclasses.replace(config.run, seed=0)) for config in configs)
+    return [numbers.setdefault(config, len(numbers)) for config in alike]
+
+
+# --- what the members come to --------------------------------------------------------------------------------------
+
+
+def window_mean(rows: Sequence[Row], metric: str, span: int) -> float | None:
+    """Mean over the last `span` steps, each update weighing as many episodes as ended in it; None where none did."""
+    since = rows[-1]["step"] - span if rows else 0
+    recent = [row for row in rows if row["step"] > since and row.get(metric) is not None]
+    weights = [row.get("charts/episodes", 1) for row in recent]
+    total = math.fsum(weight * row[metric] for weight, row in zip(weights, recent, strict=True))
+    return total / math.fsum(weights) if sum(weights) else None
+
+
+def make_spread(members: Sequence[Member]) -> Spread | None:
+    """Over the final scores of those members that have one."""
+    scored = [(member.setting, member.final_score) for member in members if member.final_score is not None]
+    if not scored:
+        return None
+    scores = np.asarray([score for _, score in scored], np.float64)
+    labels = np.asarray([setting for setting, _ in scored])
+    strata = [scores[labels == setting] for setting in np.unique(labels)]
+    low, high = stratified_interval(strata)
+    return Spread(
+        count=scores.size,
+        median=float(np.median(scores)),
+        iqm=float(interquartile_mean(scores)),
+        iqm_low=low,
+        iqm_high=high,
+        num_settings=len(strata),
+        worst_tenth=worst_tenth(scores),
+        minimum=float(scores.min()),
+        maximum=float(scores.max()),
+    )
+
+
+def make_passes(members: Sequence[Member]) -> Passes | None:
+    if any(member.passed is None for member in members):
+        return None
+    finished = [member for member in members if member.finished]
+    passed = sum(bool(member.passed) for member in finished)
+    low, high = wilson_interval(passed, len(finished))
+    made = [member.step for member in members]
+    chance = chance_by_step([member.steps_to_pass for member in members], made)
+    return Passes(
+        passed=passed,
+        of=len(finished),
+        low=low,
+        high=high,
+        chance=tuple(chance),
+        chance_at=tuple((step, chance_at(chance, step)) for step in round_steps(max(made, default=0))),
+        lost=sum(member.steps_to_pass is not None and not member.passed for member in members),
+    )
+
+
+def chance_at(chance: Sequence[tuple[int, float]], step: int) -> float:
+    """The step function's value at one step."""
+    return max((share for since, share in chance if since <= step), default=0.0)
+
+
+def step_by_chance(chance: Sequence[tuple[int, float]], share: float) -> int | None:
+    """First step by which at least `share` of the members are expected to have passed; None where it is not reached."""
+    return next((step for step, reached in chance if reached >= share), None)
+
+
+def round_steps(last: int, at_most: int = ROUND_STEPS) -> list[int]:
+    """About ten round numbers up to `last`, and `last` itself."""
+    sizes = (factor * 10**power // 10 for power in range(1, 20) for factor in (10, 20, 25, 50))
+    width = next(size for size in sizes if last // size <= at_most)
+    return [*range(width, last, width), last] if last else []
+
+
+# --- learning curves -----------------------------------------------------------------------------------------------
+
+
+def make_curves(histories: Sequence[Sequence[Row]]) -> Curves:
+    """Quantiles over the members of the mean return since the grid's previous step."""
+    last = max((rows[-1]["step"] for rows in histories if rows), default=0)
+    points = min(CURVE_POINTS, max(map(len, histories), default=0))
+    grid = np.unique(np.ceil(np.linspace(0, last, points + 1)[1:]).astype(np.int64))
+    if not grid.size:
+        return Curves((), LEVELS, tuple(() for _ in LEVELS))
+    found = quantiles(np.stack([curve_on(rows, grid) for rows in histories]), LEVELS)
+    return Curves(tuple(grid.tolist()), LEVELS, tuple(map(tuple, found.tolist())))
+
+
+def curve_on(rows: Sequence[Row], grid: np.ndarray) -> np.ndarray:
+    """One member's mean return in each stretch of the grid; the last known one goes on where no episode ended.
+
+    NaN before the first episode's end and beyond the member's newest step.   [G]
+    """
+    known = [row for row in rows if row.get(SCORE) is not None]
+    place = np.searchsorted(grid, [row["step"] for row in known])
+    weights = np.asarray([row.get("charts/episodes", 1) for row in known], np.float64)
+    scores = np.asarray([row[SCORE] for row in known], np.float64)
+    count = np.bincount(place, weights, minlength=grid.size)
+    total = np.bincount(place, weights * scores, minlength=grid.size)
+    curve = np.divide(total, count, out=np.full(grid.size, np.nan), where=count > 0)
+    return np.where(grid <= (rows[-1]["step"] if rows else 0), _carry_on(curve), np.nan)
+
+
+def _carry_on(curve: np.ndarray) -> np.ndarray:
+    """The newest number in the place of each gap behind it."""
+    newest = np.maximum.accumulate(np.where(np.isnan(curve), 0, np.arange(curve.size)))
+    return curve[newest]
+
+
+# --- as data and in words ------------------------------------------------------------------------------------------
+
+
+def to_json(results: Results) -> dict[str, Any]:
+    """For results.json and `--json`; null where a curve has no number."""
+    curves = results.curves
+    rows = [[None if math.isnan(value) else value for value in row] for row in curves.quantiles]
+    return {"finished": results.num_finished, **asdict(results), "curves": asdict(curves) | {"quantiles": rows}}
+
+
+def write_results(run_dir: str | Path, results: Results) -> Path:
+    """Put the distribution beside the members, for people and programs."""
+    path = Path(run_dir) / RESULTS
+    storage.write_json(path, to_json(results))
+    return path
+
+
+def sentence(results: Results) -> str:
+    """The population in plain words."""
+    return f"{_pass_sentence(results)} {_score_sentence(results)}"
+
+
+def _pass_sentence(results: Results) -> str:
+    total, passes = len(results.members), results.passes
+    runs = "seeds" if len({member.setting for member in results.members}) == 1 else "runs"
+    finished = f"{results.num_finished} of {total} {runs} are finished"
+    if passes is None:
+        return f"{finished}; no thresholds are set for this world."
+    if passes.of < total:
+        done = f"{finished}, and {passes.passed} of these pass"
+    else:
+        done = f"{passes.passed} of {total} {runs} pass"
+    sure = f" (95% interval {passes.low:.0%} to {passes.high:.0%})" if passes.of else ""
+    lost = f" {passes.lost} had passed and lost it again." if passes.lost else ""
+    return f"{done}{sure}; {_when(passes)}.{lost}"
+
+
+def _when(passes: Passes) -> str:
+    """By when half and nine in ten had passed."""
+    half, most = (step_by_chance(passes.chance, share) for share in (0.5, 0.9))
+    if half is None:
+        return "fewer than half had passed at any time" if passes.chance else "none had passed at any time"
+    nine = "but never nine in ten" if most is None else f"nine in ten by step {most:,}"
+    return f"half of all had passed by step {half:,}, {nine}"
+
+
+def _score_sentence(results: Results) -> str:
+    spread = results.spread
+    if spread is None:
+        return "No episode has ended yet."
+    middle = f"{spread.iqm:,.4g} ({spread.iqm_low:,.4g} to {spread.iqm_high:,.4g})"
+    return f"The middle half scores {middle}, the worst tenth {spread.worst_tenth:,.4g}."

@@ -1,0 +1,71 @@
+"""What is typed: every mistake is one sentence and status 2, before anything is trained."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from courtside.cli import main
+from courtside.cli.tune import find_search, read_rows
+from courtside.presets import find_preset
+from courtside.presets.files import write_preset
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["redblue", "--budget", "soon"], "--budget is 'soon'"),
+        (["redblue", "--trials", "0"], "--trials is '0', but it must be a whole number of 1 or more"),
+        (["redblue", "--stages", "9"], "from 1 to 5"),
+        (["redblu"], "no preset named 'redblu'"),
+        (["redblue", "--trails", "8"], "no flag named '--trails'"),
+        (["redblue", "--space", "gama=0.9,0.95"], "Did you mean gamma"),
+        (["redblue", "--space", "gamma=0.99..0.9"], "not below its end"),
+        (["redblue", "--gamma", "0.9", "--space", "gamma=0.9,0.95"], "both fixed by --gamma and searched"),
+        (["redblue", "--space"], "NAME=VALUE"),
+        (["redblue", "--seeds", "4"], "--seeds-per-trial"),
+        (["redblue", "--insure"], "--insure"),
+        (["redblue", "--compare", "nowhere.json"], "nowhere.json"),
+        (["cartpole", "--env-id", "gym:CartPole-v1"], "stepped outside JAX"),
+    ],
+)
+def test_mistakes(args, told, tmp_path, capsys):
+    assert main(["tune", *args, "--runs-dir", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert told in error
+    assert not list(tmp_path.iterdir())
+
+
+def test_help_is_quick_and_tells_of_budget_and_space(capsys):
+    assert main(["tune", "--help"]) == 0
+    page = capsys.readouterr().out
+    assert "--budget TIME" in page
+    assert "log(1e-4,3e-3)" in page
+    script = "import sys; from courtside.cli import main; main(['--help']); sys.exit('jax' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60).returncode == 0
+
+
+def test_rows_to_compare(tmp_path):
+    config = find_preset("redblue")
+    (tmp_path / "student.json").write_text(json.dumps({"gamma": 0.98, "hidden_sizes": [32, 32]}))
+    assert read_rows(tmp_path / "student.json") == ("student", {"gamma": 0.98, "hidden_sizes": (32, 32)})
+    write_preset(tmp_path / "best.json", "mine", "found by a search", config)
+    name, settings = read_rows(tmp_path / "best.json")
+    assert (name, settings["gamma"], settings["num_envs"]) == ("best", 0.95, 64)
+    assert "total_timesteps" not in settings
+
+
+def test_a_preset_is_never_taken_for_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "redblue").mkdir()
+    for name in ("config.json", "search.json"):
+        (tmp_path / "redblue" / name).write_text("{}")
+    assert find_search("redblue") is None
+    assert find_search("./redblue") is not None
+    assert find_search(None) is None
+    assert main(["tune", "./redblue", "--trials", "4"]) == 2
+    assert main(["resume", "./redblue"]) == 2

@@ -1,0 +1,49 @@
+"""Rows become columns, a run folder a case, and members see each other."""
+
+import numpy as np
+
+from courtside import runlog
+from courtside.config import override
+from courtside.health import history
+from courtside.presets import find_preset
+
+CONFIG = override(find_preset("cartpole"), total_timesteps=4096)
+
+
+def write_run(folder, seed=1, updates=4):
+    folder.mkdir(parents=True)
+    runlog.write_config(folder, override(CONFIG, seed=seed))
+    rows = [
+        {"step": u * 1024, "update": u, "charts/episodic_return": None if u == 1 else seed * u}
+        for u in range(1, updates + 1)
+    ]
+    (folder / runlog.METRICS).write_text("".join(runlog.encode_row(row) + "\n" for row in rows) + '{"step": 5')
+    (folder / runlog.EVALS).write_text('{"step": 4096, "update": 4, "eval/episodic_return": "NaN"}\n')
+    return folder
+
+
+def test_a_folder_becomes_a_case(tmp_path):
+    case = history.read_case(write_run(tmp_path / "run"))
+    assert case.finished
+    assert case.history.updates.tolist() == [1, 2, 3, 4]
+    np.testing.assert_array_equal(case.history["charts/episodic_return"], [np.nan, 2, 3, 4])
+    assert np.isnan(case.history["losses/entropy"]).all()
+    assert "losses/entropy" not in case.history
+    assert np.isnan(case.evals["eval/episodic_return"][0])
+    assert len(case.timing) == 0
+
+
+def test_members_see_each_other(tmp_path):
+    runlog.write_config(tmp_path, CONFIG)
+    folders = [write_run(tmp_path / history.MEMBERS / f"{i:02}", seed=i + 1, updates=3) for i in range(3)]
+    cases = history.read_cases(tmp_path)
+    assert [float(case.history["charts/episodic_return"][-1]) for case in cases] == [3, 6, 9]
+    assert [float(other["charts/episodic_return"][-1]) for other in cases[1].others] == [3, 9]
+    assert len(history.read_case(folders[0]).others) == 2
+    assert not cases[0].finished
+
+
+def test_columns_of_a_population_count_from_where_they_began():
+    found = history.from_columns({"losses/entropy": np.ones(3, np.float32)}, batch_size=10, first_update=5)
+    assert (found.updates.tolist(), found.steps.tolist()) == ([6, 7, 8], [60, 70, 80])
+    assert found.upto(1)["losses/entropy"].tolist() == [1.0]

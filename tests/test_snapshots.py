@@ -1,0 +1,33 @@
+"""Moments kept whole, at updates that do not depend on how a run was cut up."""
+
+from __future__ import annotations
+
+from courtside import config, presets, snapshots, train
+
+
+def planned(**changes):
+    return config.override(presets.find_preset("cartpole"), num_envs=4, num_steps=32, **changes)
+
+
+def test_moments_are_spread_over_the_run_and_leave_out_its_end():
+    settings = planned(total_timesteps=128 * 100, snapshots=4)
+    assert [u for u in range(101) if snapshots.is_due(settings, u)] == [25, 50, 75]
+    assert snapshots.period(planned(snapshots=0)) == 0
+    assert not snapshots.is_due(planned(snapshots=0), 50)
+
+
+def test_chunks_stop_at_snapshots_evaluations_and_insurance_checks():
+    settings = planned(total_timesteps=128 * 300, snapshots=4, eval_every=128 * 20, insure=True)
+    assert train.updates_until_pause(settings, 0) == 3, "the insurance looks every 3 updates"
+    plain = planned(total_timesteps=128 * 300, snapshots=4, eval_every=128 * 20)
+    assert [train.updates_until_pause(plain, u) for u in (0, 20, 60, 74, 75, 290)] == [20, 20, 15, 1, 5, 10]
+    assert train.updates_until_pause(planned(snapshots=0, eval_every=0, total_timesteps=128 * 300), 7) == 293
+
+
+def test_the_newest_moment_before_the_trouble_is_found(tmp_path):
+    for update in (10, 20, 30):
+        snapshots.path(tmp_path, update).write_bytes(b"")
+    assert snapshots.newest_at(tmp_path, 29) == snapshots.path(tmp_path, 20)
+    assert snapshots.newest_at(tmp_path, 9) is None
+    snapshots.forget_after(tmp_path, 10)
+    assert snapshots.updates_in(tmp_path) == [10]

@@ -1,0 +1,83 @@
+"""Learning curves of the final round: every metric of the verdict, by seed, kept in one small file of the run folder."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from courtside import storage
+from courtside.config import Config
+from courtside.errors import CheckpointError
+from courtside.metric_names import is_per_episode
+from courtside.tune.objective import EPISODES, metrics_needed
+
+CURVES = "curves.npz"
+POINTS = 100
+"""Points of a curve, at most: each is the mean of the updates since the one before."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How one row of the final round learned."""
+
+    name: str
+    steps: Int[np.ndarray, "G"]
+    metrics: Mapping[str, Float[np.ndarray, "S G"]]
+    """By seed; not a number where no episode ended."""
+
+
+def make_curve(name: str, config: Config, columns: Sequence[Mapping[str, np.ndarray]]) -> Curve:
+    """Thin out what was logged; `columns` has one entry per seed, with one number per update and metric."""
+    length = len(next(iter(columns[0].values())))
+    ends = np.unique(np.ceil(np.linspace(0, length, min(POINTS, length) + 1)[1:]).astype(np.int64))
+    names = [metric for metric in metrics_needed(config) if metric != EPISODES and metric in columns[0]]
+    metrics = {metric: np.stack([_means(seed, metric, ends) for seed in columns]) for metric in names}
+    return Curve(name, ends * config.batch_size, metrics)
+
+
+def _means(columns: Mapping[str, np.ndarray], metric: str, ends: np.ndarray) -> np.ndarray:
+    """Mean of each stretch that ends at `ends`, each update weighing as many episodes as ended in it where it tells of those."""
+    values = np.asarray(columns[metric], np.float64)
+    weights = np.asarray(columns[EPISODES], np.float64) if is_per_episode(metric) else np.ones(len(values))
+    weights = np.where(np.isfinite(values), weights, 0.0)
+    starts = np.concatenate([[0], ends[:-1]])
+    total = np.add.reduceat(np.where(weights > 0, values, 0.0) * weights, starts)
+    count = np.add.reduceat(weights, starts)
+    return np.divide(total, count, out=np.full(len(ends), np.nan), where=count > 0)
+
+
+def write_curves(run_dir: str | Path, curves: Sequence[Curve]) -> None:
+    """Keep the curves for the plots; whole or not at all."""
+    arrays: dict[str, Any] = {"names": np.asarray([curve.name for curve in curves])}
+    for i, curve in enumerate(curves):
+        arrays[f"{i}:steps"] = curve.steps
+        arrays |= {f"{i}:{metric}": values for metric, values in curve.metrics.items()}
+    page = io.BytesIO()
+    np.savez_compressed(page, **arrays)
+    storage.write_bytes(Path(run_dir) / CURVES, page.getvalue())
+
+
+def read_curves(run_dir: str | Path) -> list[Curve]:
+    """What `write_curves` wrote; nothing where the final round was not reached."""
+    path = Path(run_dir) / CURVES
+    if not path.exists():
+        return []
+    try:
+        with np.load(path) as found:
+            arrays = {key: found[key] for key in found.files}
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path} cannot be read ({error}); it is damaged.") from error
+    names = [str(name) for name in arrays.pop("names")]
+    return [_curve(i, name, arrays) for i, name in enumerate(names)]
+
+
+def _curve(number: int, name: str, arrays: Mapping[str, np.ndarray]) -> Curve:
+    head = f"{number}:"
+    own = {key.removeprefix(head): values for key, values in arrays.items() if key.startswith(head)}
+    return Curve(name, own.pop("steps"), own)

@@ -1,0 +1,115 @@
+"""A search with everything around it: its folder, the lock, signals, the report. The command line comes through here; the
+search itself is `search.run`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from courtside import backend, runlog
+from courtside.config import Config, override, to_json
+from courtside.engines import make_engine
+from courtside.errors import CheckpointError, ConfigError
+from courtside.events import Notice
+from courtside.registry import build_world, find_env
+from courtside.session import Signals
+from courtside.tune import space as spaces
+from courtside.tune import study
+from courtside.tune.news import News, Opened, Viewer
+from courtside.tune.report import write_report
+from courtside.tune.search import member, run
+from courtside.tune.space import Space
+from courtside.tune.stages import Wish
+from courtside.tune.trials import Search, Settings, read_search, write_search
+from courtside.words import split_words
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """How a search ended, or where it was stopped."""
+
+    run_dir: Path
+    search: Search
+    stopped_by: str | None
+    """`SIGINT` or `SIGTERM` where a signal stopped it."""
+
+    @property
+    def finished(self) -> bool:
+        return self.search.finished
+
+
+def start(
+    config: Config, space: Space, wish: Wish, compare: dict[str, Settings], view: Viewer | None = None
+) -> SearchResult:
+    """A new search in a new folder; one that cannot even be planned leaves none behind."""
+    run_dir = create(config, space, wish, compare)
+    _tell(view, Opened(run_dir, space))
+    try:
+        return drive(run_dir, view)
+    except ConfigError:
+        if not read_search(run_dir).stages:
+            shutil.rmtree(run_dir, ignore_errors=True)
+        raise
+
+
+def create(config: Config, space: Space, wish: Wish, compare: dict[str, Settings]) -> Path:
+    """A new folder for a search; whatever is wrong with what was asked is told before it is made."""
+    study.load_optuna()
+    for name, settings in compare.items():
+        _check_row(config, name, settings)
+    backend.start(config, members=backend.num_cores())
+    if build_world(find_env(config.env.env_id), split_words(config.env.env_options)) is None:
+        raise ConfigError(
+            f"{config.env.env_id} is stepped outside JAX, but a search trains many settings in one program; "
+            "search on one of our worlds or a JAX world of your own (`courtside envs`)."
+        )
+    make_engine(config).close()  # whatever else is wrong with the world is told here
+    run_dir = runlog.make_run_folder(override(config, exp_name=config.run.exp_name or f"tune-{config.preset}"))
+    asked = {name: getattr(wish, name) for name in ("budget_seconds", "trials", "stages", "seeds_per_trial")}
+    asked |= {"seed": config.run.seed}
+    runlog.write_config(run_dir, config)
+    write_search(run_dir, Search(to_json(config), spaces.to_json(space), asked, compare, backend.describe_device()))
+    return run_dir
+
+
+def _check_row(config: Config, name: str, settings: Settings) -> None:
+    try:
+        member(config, settings, 0).validate()
+    except ConfigError as error:
+        raise ConfigError(f"The settings to compare with ({name}) cannot be trained: {error}") from error
+
+
+def resume(run_dir: str | Path, view: Viewer | None = None) -> SearchResult:
+    """Go on with a search from where its folder stands."""
+    search = read_search(run_dir)
+    if search.finished:
+        raise CheckpointError(
+            f"The search {Path(run_dir).name} is finished; see {Path(run_dir) / 'report.md'}, or start a new one."
+        )
+    backend.start(search.base, members=backend.num_cores())
+    if search.device != (here := backend.describe_device()):
+        _tell(view, Notice(f"The search began on {search.device} and goes on on {here}: numbers may differ a little."))
+    return drive(run_dir, view)
+
+
+def drive(run_dir: str | Path, view: Viewer | None = None) -> SearchResult:
+    """Hand all news to the view until the search ends or a signal stops it; then write the report."""
+    run_dir = Path(run_dir)
+    held = runlog.lock(run_dir) or contextlib.nullcontext()
+    with held, Signals() as signals, contextlib.closing(run(run_dir)) as events:
+        for event in events:
+            _tell(view, event)
+            if signals.caught:
+                break
+    search = read_search(run_dir)
+    if search.finished:
+        write_report(run_dir)
+    return SearchResult(run_dir, search, None if search.finished else signals.caught)
+
+
+def _tell(view: Viewer | None, event: News | Notice) -> None:
+    if view is not None:
+        view.on(event)

@@ -1,0 +1,74 @@
+"""Members in waves: the same numbers as alone, whatever they are trained with and however often they are stopped."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from courtside.config import Config, EnvConfig, NetConfig, PPOConfig, RunConfig, override
+from courtside.errors import CheckpointError
+from courtside.population.batch import train_members
+from courtside.tune import waves
+from courtside.tune.objective import RETURN
+
+BASE = Config(
+    run=RunConfig(total_timesteps=640),
+    env=EnvConfig(env_id="probe-observed-action", num_envs=8),
+    net=NetConfig(hidden_sizes=(8,)),
+    ppo=PPOConfig(num_steps=8, num_minibatches=1),
+)
+MEMBERS = [override(BASE, learning_rate=rate, seed=seed) for seed, rate in enumerate(("1e-3", "3e-2", "1e-2"))]
+STEPS = 640
+NAMES = (RETURN, "losses/entropy", "charts/episodes")
+
+
+def finish(training):
+    while True:
+        try:
+            next(training)
+        except StopIteration as end:
+            return end.value
+
+
+@pytest.fixture(scope="module")
+def programs():
+    found = waves.Programs(2)
+    yield found
+    found.close()
+
+
+def test_waves_are_of_one_program():
+    other = [override(BASE, num_minibatches=2), override(BASE, total_timesteps=1280)]
+    assert waves.make_waves([MEMBERS[0], other[0], MEMBERS[1], other[1], MEMBERS[2]], 2) == [[0, 2], [3, 4], [1]]
+
+
+def test_members_in_waves_equal_themselves_alone(programs, tmp_path):
+    found = finish(waves.train_batch(programs, tmp_path, MEMBERS, STEPS, NAMES))
+    alone = train_members([MEMBERS[1]], MEMBERS[1].num_updates).columns[0]
+    assert all(np.array_equal(found[1][name], alone[name]) for name in NAMES)
+    assert not np.array_equal(found[2][RETURN], found[0][RETURN])
+    assert set(found[0]) == set(NAMES)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["wave-000.npz", "wave-001.npz"]
+
+
+def test_stopped_training_goes_on_to_the_same_numbers(programs, tmp_path, monkeypatch):
+    whole = finish(waves.train_batch(programs, tmp_path / "whole", MEMBERS, STEPS, NAMES))
+    monkeypatch.setattr(waves, "CHUNK_SECONDS", 0.0)
+    for _ in range(3):
+        training = waves.train_batch(programs, tmp_path / "parts", MEMBERS, STEPS, NAMES)
+        next(training)
+        training.close()
+    parts = finish(waves.train_batch(programs, tmp_path / "parts", MEMBERS, STEPS, NAMES))
+    assert all(np.array_equal(a[name], b[name]) for a, b in zip(whole, parts, strict=True) for name in NAMES)
+
+
+def test_a_short_stage_is_the_beginning_of_the_whole_run(programs, tmp_path):
+    whole = finish(waves.train_batch(programs, tmp_path / "whole", MEMBERS[:1], STEPS, NAMES))[0]
+    short = finish(waves.train_batch(programs, tmp_path / "short", MEMBERS[:1], STEPS // 2, NAMES))[0]
+    assert all(np.array_equal(short[name], whole[name][: STEPS // 2 // 64]) for name in NAMES)
+
+
+def test_damaged_columns_are_one_sentence(tmp_path):
+    (tmp_path / "wave-000.npz").write_bytes(b"half a file")
+    with pytest.raises(CheckpointError, match="Delete it"):
+        waves.read_columns(tmp_path / "wave-000.npz")

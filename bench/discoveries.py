@@ -64,12 +64,11 @@ def run(setting: Setting, num_seeds: int, total_timesteps: int | None) -> dict[s
         "seeds": num_seeds,
         "steps": config.num_updates * config.batch_size,
         "seconds": trained.seconds,
-        "compile_s": trained.compile_s,
-        "course": summarize(population.judge(config, trained.columns)),
-        "honest": summarize(population.judge(config, trained.columns, honest)),
-        "return": quartiles(final_means(trained.columns, RETURN, last)),
-        "length": quartiles(final_means(trained.columns, LENGTH, last)),
-        "curve": make_curve(config, trained.columns),
+        "course": summarize(population.judge(config, trained)),
+        "honest": summarize(population.judge(config, trained, honest)),
+        "return": quartiles(final_means(trained, RETURN, last)),
+        "length": quartiles(final_means(trained, LENGTH, last)),
+        "curve": make_curve(config, trained),
     }
 
 
@@ -84,15 +83,15 @@ def summarize(verdicts: list[Verdict]) -> dict[str, Any]:
     }
 
 
-def final_means(columns: population.Columns, metric: str, last: int) -> np.ndarray:
+def final_means(trained: population.Trained, metric: str, last: int) -> np.ndarray:
     """Mean over the episodes of the last updates. [seeds]"""
-    return mean_over_episodes(columns, metric, slice(-last, None))
+    return mean_over_episodes(trained, metric, slice(-last, None))
 
 
-def mean_over_episodes(columns: population.Columns, metric: str, where: slice) -> np.ndarray:
+def mean_over_episodes(trained: population.Trained, metric: str, where: slice) -> np.ndarray:
     """Each episode counts once; NaN for a seed in which none ended there. [seeds]"""
-    episodes = columns[EPISODES][:, where]
-    paid = np.where(episodes > 0, columns[metric][:, where], 0.0) * episodes
+    episodes = trained.stacked(EPISODES)[:, where]
+    paid = np.where(episodes > 0, trained.stacked(metric)[:, where], 0.0) * episodes
     count = episodes.sum(axis=1)
     return np.where(count > 0, paid.sum(axis=1) / np.maximum(count, 1), np.nan)
 
@@ -103,14 +102,14 @@ def quartiles(values: np.ndarray) -> list[float | None]:
     return [round(float(q), 4) for q in np.percentile(found, (25, 50, 75))] if len(found) else [None] * 3
 
 
-def make_curve(config: Config, columns: population.Columns) -> dict[str, list[Any]]:
+def make_curve(config: Config, trained: population.Trained) -> dict[str, list[Any]]:
     """Quartiles of the return along the run."""
     edges = np.linspace(0, config.num_updates, min(CURVE_POINTS, config.num_updates) + 1).astype(int)
     pieces = [slice(first, last) for first, last in itertools.pairwise(edges)]
     return {
         "step": [int(edge) * config.batch_size for edge in edges[1:]],
-        "return": [quartiles(mean_over_episodes(columns, RETURN, piece)) for piece in pieces],
-        "length": [quartiles(mean_over_episodes(columns, LENGTH, piece)) for piece in pieces],
+        "return": [quartiles(mean_over_episodes(trained, RETURN, piece)) for piece in pieces],
+        "length": [quartiles(mean_over_episodes(trained, LENGTH, piece)) for piece in pieces],
     }
 
 

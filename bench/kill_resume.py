@@ -1,6 +1,8 @@
 """Certified resume: `kill -9` at random moments, resume, compare with the run that was never stopped.
 
     python bench/kill_resume.py --kills 20
+    python bench/kill_resume.py --kills 6 --seeds 4
+    python bench/kill_resume.py --kills 10 -- --insure --no-anneal-lr --learning-rate 1e-2 --clip-coef 10
 
 One reference run goes to its end. Then the same command is started again and again, killed one to three times at random
 moments (while starting, compiling, training, evaluating or saving), resumed after each kill, and let go to its end. Last
@@ -21,7 +23,19 @@ FILES = ("metrics.jsonl", "evals.jsonl", "best/best.safetensors", "verdict.json"
 
 def train_command(args: argparse.Namespace, runs_dir: Path) -> list[str]:
     flags = ["--total-timesteps", str(args.total_timesteps), "--checkpoint-seconds", "0.2", "--runs-dir", str(runs_dir)]
-    return [sys.executable, "-m", "courtside", "train", args.preset, "--seed", "7", *flags]
+    return [
+        sys.executable,
+        "-m",
+        "courtside",
+        "train",
+        args.preset,
+        "--seed",
+        "7",
+        "--seeds",
+        str(args.seeds),
+        *flags,
+        *args.more,
+    ]
 
 
 def resume_command(run: Path) -> list[str]:
@@ -34,14 +48,23 @@ def only_run(runs_dir: Path) -> Path | None:
 
 def num_updates_done(runs_dir: Path) -> int:
     run = only_run(runs_dir)
-    metrics = run / "metrics.jsonl" if run else None
+    metrics = folders(run)[-1] / "metrics.jsonl" if run else None
     return metrics.read_bytes().count(b"\n") if metrics and metrics.exists() else 0
+
+
+def folders(run: Path) -> list[Path]:
+    """The run itself, or the members of a population."""
+    return sorted((run / "members").glob("*")) or [run]
 
 
 def outcome(run: Path) -> dict[str, bytes]:
     """What must be equal."""
-    last = max((run / "checkpoints").glob("*.safetensors"))
-    return {name: (run / name).read_bytes() for name in FILES} | {last.name: last.read_bytes()}
+    found = {}
+    for folder in folders(run):
+        last = max((folder / "checkpoints").glob("*.safetensors"))
+        for path in (*(folder / name for name in FILES), last, *folder.glob("insurance.json")):
+            found[str(path.relative_to(run))] = path.read_bytes()
+    return found
 
 
 def next_command(args: argparse.Namespace, runs_dir: Path) -> list[str]:
@@ -86,6 +109,8 @@ def main() -> None:
     parser.add_argument("--preset", default="cartpole")
     parser.add_argument("--total-timesteps", type=int, default=500_000)
     parser.add_argument("--seed", type=int, default=0, help="seed of the kill moments")
+    parser.add_argument("--seeds", type=int, default=1, help="members of a population")
+    parser.add_argument("more", nargs="*", help="further flags of `courtside train`, behind --")
     args = parser.parse_args()
     moments = random.Random(args.seed)
     num_kills = num_runs = wrong = 0

@@ -64,9 +64,9 @@ def one_after_the_other(config: Config, seeds: range) -> list[dict[str, Any]]:
 def all_at_once(config: Config, seeds: range) -> list[dict[str, Any]]:
     trained = population.train_all(config, seeds)
     steps = len(seeds) * config.num_updates * config.batch_size
-    print(f"compile {trained.compile_s:.1f} s, training {trained.seconds:.1f} s, ", end="")
+    print(f"{trained.seconds:.1f} s with compiling, ", end="")
     print(f"{steps / trained.seconds:,.0f} steps/s over all seeds", flush=True)
-    verdicts = population.judge(config, trained.columns)
+    verdicts = population.judge(config, trained)
     records = [make_record(seed, verdict) for seed, verdict in zip(seeds, verdicts, strict=True)]
     print(*map(row, records), sep="\n")
     return records

@@ -5,7 +5,7 @@
     python bench/health_table.py corpus --split calibration --list
 
 Takes the runs of the split that was not used to set thresholds, unless told. A sick run counts as found when one of the
-first two findings is of a kind that its set-up names. A healthy run counts as flagged when any finding says that
+first two findings says that something is wrong and is of a kind that its set-up names. A healthy run counts as flagged when any finding says that
 something is wrong; findings that are only worth knowing do not count. Runs of a sick set-up that did not come out sick
 (`health_setups` says when) are left out of both shares. Exits with status 1 when an aim is missed.
 """
@@ -47,7 +47,7 @@ class Diagnosed:
 
     @property
     def is_found(self) -> bool:
-        return any(finding.kind in self.kinds for finding in self.findings[:2])
+        return any(finding.sick and finding.kind in self.kinds for finding in self.findings[:2])
 
     @property
     def is_flagged(self) -> bool:

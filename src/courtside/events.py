@@ -117,6 +117,15 @@ class Standing:
 
 
 @dataclass(frozen=True)
+class Racing:
+    """An insured run tries remedies; sent before each runner. A run that is left here races again when it is resumed."""
+
+    done: int
+    """Runners that have arrived."""
+    planned: int
+
+
+@dataclass(frozen=True)
 class Rewound:
     """An insured run went back to an earlier moment: what was logged after it is undone."""
 
@@ -140,5 +149,7 @@ class Finished:
     seconds: float
 
 
-Event = Started | Compiling | Compiled | Progress | Evaluated | Settled | Notice | Standing | Rewound | Finished
+Event = (
+    Started | Compiling | Compiled | Progress | Evaluated | Settled | Notice | Standing | Racing | Rewound | Finished
+)
 MembersEvent = Event | MembersProgress | MembersEvaluated

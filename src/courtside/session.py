@@ -18,11 +18,11 @@ from courtside.config import Config, override
 from courtside.engines import Engine, make_engine
 from courtside.engines.jax_engine import JaxEngine
 from courtside.errors import CheckpointError
-from courtside.events import Compiling, Evaluated, Event, Finished, Notice, Progress, Rewound, Settled
+from courtside.events import Compiling, Evaluated, Event, Finished, Notice, Progress, Racing, Rewound, Settled
 from courtside.health import insurance
 from courtside.health.insurance import Account, Insurance
 from courtside.health.verdict import Verdict, VerdictTracker, to_json
-from courtside.population.members import is_population
+from courtside.population.members import is_population, note_alone
 from courtside.recruit import keep
 from courtside.runlog import RunLog
 from courtside.train import run as run_training
@@ -120,6 +120,8 @@ def _continue(config: Config, engine: Engine, run_dir: Path, view: View | None, 
         notes.append(
             "Episodes of this env restart: its inner state cannot be saved. Everything else continues exactly."
         )
+    if isinstance(engine, JaxEngine):
+        note_alone(run_dir)
     log = RunLog.resume(run_dir, done, done * config.batch_size, config)
     verdict_path.unlink(missing_ok=True)
     runlog.write_config(run_dir, config)
@@ -193,6 +195,9 @@ def _drive(
                         saver.save(event)
                 case Rewound():
                     tracker = _go_back(event, config, saver, log)
+                case Racing() if signals.caught:
+                    update = saver.newest_update  # what came after it is made again, and so is the race
+                    step = update * config.batch_size
                 case Finished():
                     finished = True
             if signals.caught and may_stop(event, config):
@@ -219,7 +224,7 @@ def _go_back(event: Rewound, config: Config, saver: Saver, log: RunLog) -> Verdi
     the checkpoint decides, and whoever goes on from an older one comes by here again."""
     log.sync()
     insurance.keep_lost_rows(log.folder, event.number, event.update)
-    saver.carried = {"insurance": event.account}
+    saver.carried, saver.is_back = {"insurance": event.account}, True
     saver.write(event)
     insurance.forget_after(log.folder, event.update)
     log.rewind(event.update, event.step)
@@ -231,7 +236,7 @@ def _go_back(event: Rewound, config: Config, saver: Saver, log: RunLog) -> Verdi
 
 def may_stop(event: object, config: Config) -> bool:
     """Whether nothing is lost by leaving now; after the last update the run may as well finish."""
-    return isinstance(event, Compiling) or (isinstance(event, Settled) and event.update < config.num_updates)
+    return isinstance(event, Compiling | Racing) or (isinstance(event, Settled) and event.update < config.num_updates)
 
 
 def tell(view: View | None, event: Event) -> None:
@@ -251,9 +256,15 @@ class Saver:
         self.meta = {"pipeline": pipeline, "arithmetic": backend.describe_arithmetic()}
         self.carried: dict[str, Any] = {}
         """What else a checkpoint must know for the run to go on as it would have."""
+        self.is_back = False
+        """The run has just gone back to an earlier moment."""
         self.last_save = time.monotonic()
         found = checkpoint.find_checkpoints(run_dir / checkpoint.FOLDER)
         self.newest: Path | None = found[0] if found else None
+
+    @property
+    def newest_update(self) -> int:
+        return 0 if self.newest is None else snapshots.update_of(self.newest)
 
     def is_due(self) -> bool:
         """The first checkpoint is due at once, so that a run killed in its first seconds has something to go on from."""
@@ -273,8 +284,12 @@ class Saver:
         insurance.prune_ring(self.run_dir, self.config)
 
     def keep_moment(self, event: Settled) -> None:
-        """A snapshot, where one is due: before the checkpoint, so that no resume starts behind a missing one."""
-        if snapshots.is_due(self.config, event.update):
+        """A snapshot, where one is due: before the checkpoint, so that no resume starts behind a missing one.
+
+        The moment that a run went back to stays as it was at first: a resume starts behind it and could not redo it.
+        """
+        is_back, self.is_back = self.is_back, False
+        if not is_back and snapshots.is_due(self.config, event.update):
             folder = self.run_dir / snapshots.FOLDER
             snapshots.save(folder, event.state, self._meta(event) | self.carried)
             checkpoint.prune(folder, self.run.snapshots)

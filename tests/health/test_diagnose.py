@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from histories import CONFIG, UPDATES, failing, healthy_columns, make_history, make_sick
 
+from courtside.algos import vitals
 from courtside.config import Config, override
-from courtside.health import diagnose, findings
+from courtside.health import diagnose, findings, numbers, outcome
 from courtside.health.history import History, make_case
 
 RETURN = "charts__episodic_return"
@@ -130,7 +131,6 @@ def test_causes_come_before_symptoms():
     }
     found = [finding.kind for finding in diagnose.diagnose(make_sick(**FAILING, **too_fast))]
     assert found[0] == "kl-spikes"
-    assert found.index("plateau") > found.index("entropy-collapse") if "plateau" in found else True
     assert found[-1] == "plateau"
 
 
@@ -161,8 +161,8 @@ def test_no_detector_trips_over_odd_histories(seed):
         columns[name] = odd[generator.integers(len(odd))](columns[name])
     for name in generator.choice(list(columns), 4, replace=False):
         del columns[name]
-    numbers = np.arange(1, UPDATES + 1)
-    history = History(numbers, numbers, columns)
+    counted = np.arange(1, UPDATES + 1)
+    history = History(counted, counted, columns)
     config = override(CONFIG, num_envs=8) if seed % 2 else Config()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -185,10 +185,19 @@ SILENT = {
     "it did move once": ("kl-stall", make_sick(**FAILING, losses__approx_kl=np.where(TIME < 0.1, 0.5, 0.0))),
     "the rate fell to 0 as planned": ("schedule-ended-early", make_sick()),
     "a mean of ones is rounded": ("reward-exploit", make_sick(env__door_open_done=1.0000001, env__eliminated_opponents_done=0.0)),
-    "a few lucky episodes": (
-        "reward-exploit",
-        make_sick(env__success=np.where(TIME < 0.06, 1.0, 0.1), **{RETURN: 5 + 50 * TIME}),
+    "success is on its way": ("reward-exploit", make_sick(env__success=0.4 * TIME, **{RETURN: 5 + 50 * TIME})),
+    "a return that fell is no plateau": ("plateau", make_sick(**{RETURN: np.where(TIME > 0.8, 15.0, 50.0 * np.minimum(4 * TIME, 1))})),
+    "decided from the first update on": ("entropy-stuck", make_sick(**FAILING, losses__entropy=0.01)),
+    "the return did not rise": ("reward-exploit", make_sick(**FAILING, env__success=0.0)),
+    "five numbers have more to lose than one": (
+        "entropy-collapse",
+        make_sick(**FAILING, health__action_at_bound=0.01, losses__entropy=7.1 - 10 * TIME),
     ),
+    "an entropy near 0 may cross it": (
+        "entropy-collapse",
+        make_sick(**FAILING, losses__entropy=np.where(TIME > 0.3, -0.6, 0.1)),
+    ),
+    "a warm start may begin below 0": ("entropy-collapse", make_sick(**FAILING, losses__entropy=-1.0)),
 }  # fmt: skip
 
 
@@ -208,7 +217,71 @@ def test_what_has_another_reason_is_not_blamed(why):
         ("reward-exploit", make_sick(env__success=0.0)),
         ("starved", make_sick(timing=timing([1000.0] * 20 + [100.0] * 10))),
         ("observation-unscaled", make_sick(**FAILING, health__obs_abs_max=0.02, health__obs_std=0.003)),
+        ("entropy-collapse", make_sick(**FAILING, losses__entropy=np.where(TIME > 0.3, -4.0, 0.1))),
     ],
 )  # fmt: skip
 def test_the_other_ways_to_show_it(kind, case):
     assert kind in [finding.kind for finding in diagnose.diagnose(case)[:2]]
+
+
+NEARLY = {RETURN: np.minimum(RETURNS, 75.0)}
+"""Past the share of the way below which a run is failing, and short of its threshold."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("kl-spikes", {"losses__approx_kl": spiky(0.8)}),
+        ("clip-saturated", {"losses__clipfrac": 0.6}),
+        ("observation-unscaled", {"health__obs_abs_max": 4000.0}),
+        ("value-blowup", {"losses__return_std": 500.0}),
+        ("gradients-exploding", {"losses__grad_norm": 300.0}),
+    ],
+)
+def test_a_fault_is_an_illness_until_the_verdict_is_met(kind, change):
+    for returns, sick in ((NEARLY, True), ({RETURN: 90.0}, False)):
+        found = {finding.kind: finding.sick for finding in diagnose.diagnose(make_sick(**returns, **change))}
+        assert found[kind] is sick
+
+
+def test_a_run_is_solved_when_the_whole_window_of_its_verdict_holds():
+    returns = np.where(TIME > 0.85, 90.0, 20.0)
+    for window, solved in ((5_000, True), (50_000, False)):
+        config = replace(CONFIG, thresholds=(replace(CONFIG.thresholds[0], window_steps=window),))
+        assert outcome.is_solved(make_sick(config, **{RETURN: returns})) is solved
+
+
+@pytest.mark.parametrize("blip", [0.05, 0.8])
+def test_spikes_began_where_they_follow_each_other(blip):
+    """A proof goes back to right before the trouble, not to a mishap long before."""
+    kl = np.where(np.arange(UPDATES) >= 150, spiky(0.8), 0.006)
+    kl[3] = blip
+    (finding,) = [f for f in diagnose.diagnose(make_sick(**FAILING, losses__approx_kl=kl)) if f.kind == "kl-spikes"]
+    assert finding.since_update == 151
+
+
+@pytest.mark.parametrize("thresholds", [CONFIG.thresholds, ()])
+@pytest.mark.parametrize(("success", "sick"), [(0.0, False), (np.where(TIME > 0.5, 0.05, 0.4), True)])
+def test_a_return_that_rises_without_success_is_told(thresholds, success, sick):
+    case = make_sick(replace(CONFIG, thresholds=thresholds), env__success=success, **{RETURN: 5 + 50 * TIME})
+    (finding,) = [f for f in diagnose.diagnose(case) if f.kind == "reward-exploit"]
+    assert finding.sick is sick
+
+
+def test_a_few_lucky_episodes_were_no_success_to_lose():
+    case = make_sick(env__success=np.where(TIME < 0.06, 1.0, 0.1), **{RETURN: 5 + 50 * TIME})
+    assert [f.sick for f in diagnose.diagnose(case) if f.kind == "reward-exploit"] in ([], [False])
+
+
+@pytest.mark.parametrize(
+    ("env_id", "helps"),
+    [("cartpole", False), ("gym:CartPole-v1", True), ("pz:some_game", True), ("no-such-world", True)],
+)
+def test_workers_are_for_worlds_outside_jax(env_id, helps):
+    case = make_sick(override(CONFIG, env_id=env_id), timing=timing([1000.0] * 30, share=0.99))
+    (finding,) = diagnose.diagnose(case)
+    assert (finding.kind, "--workers" in finding.remedy) == ("starved", helps)
+
+
+def test_the_first_bad_tensor_has_the_name_that_the_update_gave_it():
+    assert numbers.TENSORS == vitals.FIRST_BAD

@@ -1,9 +1,11 @@
 """Rows become columns, a run folder a case, and members see each other."""
 
 import numpy as np
+import pytest
 
-from courtside import runlog
+from courtside import cli, runlog
 from courtside.config import override
+from courtside.errors import CheckpointError
 from courtside.health import history
 from courtside.presets import find_preset
 
@@ -47,3 +49,27 @@ def test_columns_of_a_population_count_from_where_they_began():
     found = history.from_columns({"losses/entropy": np.ones(3, np.float32)}, batch_size=10, first_update=5)
     assert (found.updates.tolist(), found.steps.tolist()) == ([6, 7, 8], [60, 70, 80])
     assert found.upto(1)["losses/entropy"].tolist() == [1.0]
+
+
+DAMAGED = (
+    '{"a": 1}',
+    '{"step": 1, "update": null}',
+    '{"step": 1, "update": 1, "a": [2]}',
+    '{"step": 1, "update": 1e999}',
+)
+
+
+@pytest.mark.parametrize("line", DAMAGED)
+@pytest.mark.parametrize("name", [runlog.METRICS, runlog.EVALS])
+def test_damaged_rows_are_named(tmp_path, name, line):
+    (write_run(tmp_path / "run") / name).write_text(line + "\n")
+    with pytest.raises(CheckpointError, match=f"{name} cannot be read"):
+        history.read_case(tmp_path / "run")
+
+
+def test_a_folder_in_place_of_rows_is_no_bug(tmp_path, capsys):
+    path = write_run(tmp_path / "run") / runlog.METRICS
+    path.unlink()
+    path.mkdir()
+    assert cli.main(["doctor", str(tmp_path / "run")]) == 2
+    assert "bug" not in capsys.readouterr().err

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import shutil
+import signal
 from pathlib import Path
 
 import pytest
 
-from courtside import checkpoint, config, presets, runlog, session
+from courtside import checkpoint, config, presets, runlog, session, snapshots
+from courtside.engines import make_engine
 from courtside.errors import ConfigError
-from courtside.events import Notice, Progress, Rewound, Settled
+from courtside.events import Notice, Progress, Racing, Rewound, Settled
 from courtside.health import insurance
 
 FORGETS = {
     "ent_coef": "exponential(0.001, 10)",  # an entropy bonus that grows until nothing else counts: a sure fall
     "learning_rate": "3e-3", "anneal_lr": False, "insure": True, "total_timesteps": 7_680, "num_envs": 4, "num_steps": 32,
     "num_minibatches": 2, "eval_episodes": 4, "checkpoint_seconds": 0.01, "tensorboard": False,
+    "snapshots": 60,  # also of the moment that it goes back to
 }  # fmt: skip
 
 
@@ -38,6 +42,12 @@ def kill_now(*args):
     raise Killed
 
 
+def at_second_call(function):
+    """`function` for the first call, a kill at the second."""
+    calls = iter([function])
+    return lambda *args: next(calls, kill_now)(*args)
+
+
 class Killer:
     """A view that ends the run when it is shown a certain event, or has seen one before it."""
 
@@ -54,8 +64,27 @@ def says(text: str):
     return lambda seen: isinstance(seen[-1], Notice) and text in seen[-1].text
 
 
-def after_rewound(kind):
-    return lambda seen: isinstance(seen[-1], kind) and any(isinstance(event, Rewound) for event in seen)
+class Interrupter:
+    """A view that presses Ctrl-C when the third runner of a race sets off."""
+
+    def __init__(self):
+        self.seen = []
+
+    def on(self, event):
+        self.seen.append(event)
+        if isinstance(event, Racing) and event.done == 2:
+            signal.raise_signal(signal.SIGINT)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled_once(tmp_path_factory):
+    """One engine for all runs and resumes of this file: they differ in nothing that it compiles."""
+    engine = make_engine(forgetful(tmp_path_factory.mktemp("engine")))
+    engine.compile()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "compile", lambda: None)
+        patch.setattr(session, "make_engine", lambda *args: engine)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -92,29 +121,62 @@ def test_best_of_all_times_is_kept(whole):
     assert checkpoint.read_meta(checkpoint.best_path(whole))["update"] in updates
 
 
-def test_killed_before_during_and_after_the_rewind_is_bit_equal(whole, tmp_path, monkeypatch):
-    kills = [says("has fallen"), says("Going on from update"), lambda seen: isinstance(seen[-1], Rewound)]
-    with pytest.raises(Killed):
-        session.train(forgetful(tmp_path), view=Killer(kills[0]))
-    (run,) = tmp_path.iterdir()
-    for kill in kills[1:]:
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory) -> tuple[Path, session.Result, Interrupter]:
+    view = Interrupter()
+    result = session.train(forgetful(tmp_path_factory.mktemp("interrupted")), view=view)
+    assert isinstance(result, session.Result)
+    return result.run_dir, result, view
+
+
+def test_ctrl_c_is_heard_in_a_race_and_the_last_checkpoint_is_told(interrupted):
+    run, result, view = interrupted
+    assert (result.finished, result.stopped_by) == (False, "SIGINT")
+    assert isinstance(view.seen[-1], Racing)
+    assert view.seen[-1].done == 2
+    newest = checkpoint.read_meta(checkpoint.find_checkpoints(run / "checkpoints")[0])
+    assert (result.step, result.update) == (newest["step"], newest["update"])
+
+
+@pytest.fixture(scope="module")
+def almost_back(interrupted, tmp_path_factory) -> Path:
+    """Stopped in the race, then killed three times on the way to the rewind, which is not in force yet."""
+    run = tmp_path_factory.mktemp("copy") / "run"
+    shutil.copytree(interrupted[0], run)
+    for kill in (says("Going on from update"), lambda seen: isinstance(seen[-1], Rewound)):
         with pytest.raises(Killed):
             session.resume(run, view=Killer(kill))
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(insurance, "forget_after", kill_now)
         with pytest.raises(Killed):
             session.resume(run)
-    for kill in (after_rewound(Settled), lambda seen: isinstance(seen[-1], Progress)):
+    return run
+
+
+AFTER_IT_IS_IN_FORCE = {
+    "old moments partly removed": (snapshots, "forget_after", at_second_call(snapshots.forget_after)),
+    "rows not dropped": (runlog.RunLog, "rewind", kill_now),
+    "not reported": (insurance, "write_report", at_second_call(insurance.write_report)),
+}
+
+
+@pytest.mark.parametrize("point", AFTER_IT_IS_IN_FORCE)
+def test_killed_before_during_and_after_the_rewind_is_bit_equal(point, whole, almost_back, tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    shutil.copytree(almost_back, run)
+    with monkeypatch.context() as patch:
+        patch.setattr(*AFTER_IT_IS_IN_FORCE[point])
         with pytest.raises(Killed):
-            session.resume(run, view=Killer(kill))
+            session.resume(run)
+    for kind in (Progress, Settled):
+        with pytest.raises(Killed):
+            session.resume(run, view=Killer(lambda seen, kind=kind: isinstance(seen[-1], kind)))
     session.resume(run)
     assert outcome(run) == outcome(whole)
 
 
-def test_refused_for_populations_and_worlds_outside_jax(tmp_path):
-    with pytest.raises(ConfigError, match="--seeds is 4"):
-        insurance.refuse(forgetful(tmp_path, seeds=4))
+def test_refused_for_worlds_outside_jax(tmp_path):
     pytest.importorskip("gymnasium")
     with pytest.raises(ConfigError, match="stepped outside JAX"):
         insurance.refuse(forgetful(tmp_path, env_id="gym:CartPole-v1"))
-    insurance.refuse(forgetful(tmp_path, insure=False, seeds=4))
+    insurance.refuse(forgetful(tmp_path, env_id="gym:CartPole-v1", insure=False))

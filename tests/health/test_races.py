@@ -39,6 +39,28 @@ def test_a_gain_that_luck_explains_has_not_helped():
     assert not lucky.helped
 
 
+def test_idle_remedies_hardly_ever_seem_to_help():
+    """Six remedies that change nothing, against the same eight seeds of no change: skewed scores, and bell-shaped ones."""
+    draw, num_races = np.random.default_rng(0), 400
+    for scores in (draw.exponential(100, (num_races, 7, 8)), draw.normal(100, 30, (num_races, 7, 8))):
+        lows = [[races.paired_interval(own - one[-1], tried=6)[0] for own in one[:-1]] for one in scores]
+        assert np.mean(np.max(lows, axis=1) > 0) < 0.05
+
+
+def test_what_helps_one_alone_may_be_luck_among_six():
+    gains, none = [10, 12, 3, 8, 1, 7, 2, 9], [0] * 8
+    alone, among = (
+        races.compare(RATE_DOWN_3, {"gamma": 1}, np.array(gains, float) - 3, np.array(none, float), 0.0, n)
+        for n in (1, 6)
+    )
+    assert alone.low == pytest.approx(3.5 - 2.3646 * 4.0356 / 8**0.5, abs=1e-3), "t of 7, deviation of 8"
+    assert (alone.helped, among.helped) == (True, False)
+
+
+def test_one_seed_claims_nothing():
+    assert not compare(RATE_DOWN_3, {"learning_rate": "1"}, [9], [0]).helped
+
+
 def test_a_seed_without_episodes_counts_as_the_worst_seen():
     found = compare(RATE_DOWN_3, {"learning_rate": "1"}, [np.nan, 5], [3, 4])
     assert found.scores == (3.0, 5.0)

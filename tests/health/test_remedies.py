@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
 import pytest
 
 from courtside.config import override
 from courtside.health.findings import KINDS
 from courtside.health.insurance import rate_at, settling
 from courtside.health.remedies import REMEDIES, apply, flags, for_kinds, scaled
+from courtside.ops.schedules import make_schedule_numbers, schedule_value
 from courtside.presets import PRESETS, find_preset
 from courtside.schedules import parse_schedule
 
@@ -39,6 +41,29 @@ def test_what_changes_nothing_or_the_same_again_is_not_tried():
     assert for_kinds(["time-limit"], config) == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "settings", "remedy"),
+    [
+        ("entropy-collapse", {"ent_coef": "0.05"}, "entropy bonus 0.01"),
+        ("entropy-collapse", {"ent_coef": "linear(0, 0.05)"}, "entropy bonus 0.01"),
+        ("kl-spikes", {"target_kl": 0.01}, "target KL 0.02"),
+        ("dead-critic", {"vf_coef": 1.0}, "value weight 0.5"),
+        ("gradients-vanishing", {"max_grad_norm": 50.0}, "gradient norm 10"),
+    ],
+)
+def test_no_remedy_does_the_opposite_of_what_it_says(kind, settings, remedy):
+    assert remedy not in [one.name for one in for_kinds([kind], override(find_preset("cartpole"), **settings))]
+
+
+def test_limits_are_put_where_they_are_missed():
+    config = override(find_preset("cartpole"), ent_coef="0.0", vf_coef=0.1, target_kl=0.1)
+    changes = {one.name: one.change(config) for one in for_kinds(["entropy-collapse", "dead-critic"], config)}
+    assert changes["entropy bonus 0.01"] == {"ent_coef": "0.01"}
+    assert changes["value weight 0.5"] == {"vf_coef": 0.5}
+    assert changes["target KL 0.02"] == {"target_kl": 0.02}
+    assert "entropy bonus x 10" not in changes, "ten times nothing"
+
+
 def test_flags_are_what_one_would_type():
     settings = {"learning_rate": "linear(0.1, 0)", "clip_vloss": False, "norm_reward": True, "target_kl": 0.02}
     assert flags(settings) == '--learning-rate "linear(0.1, 0)" --no-clip-vloss --norm-reward --target-kl 0.02'
@@ -52,3 +77,14 @@ def test_a_rate_that_runs_out_starts_where_the_rate_stands():
     assert rate_at(changed.learning_rate, progress) == pytest.approx(1e-2, rel=1e-4)
     assert rate_at(changed.learning_rate, 1.0) == 0.0
     assert rate_at(parse_schedule("exponential(1e-2, 1e-4)"), 0.5) == pytest.approx(1e-3)
+
+
+def test_a_rate_that_runs_out_agrees_with_the_learner_behind_a_warm_up():
+    config = override(find_preset("cartpole"), learning_rate="warmup(0.4, linear(1e-2, 0))")
+    update = config.num_updates // 2
+    progress = update / config.num_updates
+    numbers = make_schedule_numbers(config.learning_rate)
+    assert rate_at(config.learning_rate, progress) == pytest.approx(1e-2 * (1 - progress), rel=1e-5)
+    assert rate_at(config.learning_rate, 0.2) == pytest.approx(float(schedule_value(numbers, jnp.float32(0.2))))
+    changed = override(config, **settling(update)(config))
+    assert rate_at(changed.learning_rate, progress) == pytest.approx(1e-2 * (1 - progress), rel=1e-5)

@@ -48,6 +48,12 @@ def test_the_ends_are_exact():
     assert schedule_value(numbers, jnp.float32(1)) == 0.0
 
 
+@pytest.mark.parametrize("text", FORMS)
+def test_past_the_planned_end_the_value_stays(text):
+    numbers = make_schedule_numbers(parse_schedule(text))
+    assert schedule_value(numbers, jnp.float32(1.5)) == schedule_value(numbers, jnp.float32(1))
+
+
 def test_a_population_may_mix_forms():
     each = [make_schedule_numbers(parse_schedule(text)) for text in FORMS]
     together = jax.tree.map(lambda *x: jnp.stack(x), *each)

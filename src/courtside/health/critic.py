@@ -6,7 +6,7 @@ import numpy as np
 
 from courtside.health.findings import Finding, make_finding, number
 from courtside.health.history import Case
-from courtside.health.outcome import is_failing, is_solved, progress, shortfall
+from courtside.health.outcome import EARLY, is_failing, is_solved, progress, shortfall, wanted_return
 from courtside.health.stretches import RETURN, cut, held_since, highest, mean, median
 
 EXPLAINED, VALUE, TARGET, SPREAD = (
@@ -30,7 +30,6 @@ SMALL_VALUE = 1.0
 """Values this small are no blow-up, whatever was paid."""
 DRIFT = 1.2
 """Growth over the second half of the run, beyond that of the episodes, that shows values to feed on themselves."""
-EARLY = 0.25
 ENDLESS = (
     "Without a discount an episode that a clock cuts is worth what follows, which is worth what follows, and so on."
 )
@@ -60,8 +59,8 @@ def dead_critic(case: Case) -> Finding | None:
 
 def _noticeable(case: Case) -> float:
     """A deviation of the returns that is worth explaining: a share of what is wanted, or of the most that was paid."""
-    wanted = [abs(t.value) for t in case.config.thresholds if t.metric == RETURN]
-    most = max(wanted, default=highest(np.abs(case.history[RETURN])))
+    wanted = wanted_return(case)
+    most = highest(np.abs(case.history[RETURN])) if wanted is None else abs(wanted)
     return 1e-6 if case.config.ppo.norm_reward or not most > 0 else FAINT * most
 
 
@@ -96,7 +95,7 @@ def _too_large(case: Case) -> Finding | None:
         "value-blowup", case.history, int(found.starts[since]), evidence,
         cause="Rewards are too large for the network: the error of the values drowns the policy's.",
         remedy="--norm-reward, or pay smaller rewards",
-        confidence=0.95 if found.late() > HUGE_SPREAD else 0.8, severity=0.9, sick=is_failing(case) or found.late() > HUGE_SPREAD,
+        confidence=0.95 if found.late() > HUGE_SPREAD else 0.8, severity=0.9, sick=not is_solved(case) or found.late() > HUGE_SPREAD,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 
 from courtside import runlog
 from courtside.config import Config
+from courtside.errors import CheckpointError
 
 MEMBERS = "members"
 """Folder inside a population's run folder that holds one run folder per member."""
@@ -93,20 +94,31 @@ def make_case(
     return Case(config, history, evals, timing, tuple(others), done if finished is None else finished)
 
 
+def read_columns(run_dir: Path, name: str = runlog.METRICS) -> History:
+    """One line file of a run folder as columns, or the reason why it is none."""
+    try:
+        return make_history(runlog.read_rows(run_dir, name))
+    except (OSError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise CheckpointError(
+            f"{run_dir / name} cannot be read as rows of numbers with `step` and `update` "
+            f"({type(error).__name__}: {error}); it was changed by hand or damaged, so put back a copy of it."
+        ) from error
+
+
 def read_case(run_dir: str | Path, siblings: bool = True) -> Case:
     """The case of a run folder, also of one that is still being written; a member sees its siblings."""
     run_dir = Path(run_dir)
     config = runlog.read_config(run_dir)
     case = make_case(
         config,
-        runlog.read_rows(run_dir, runlog.METRICS),
-        runlog.read_rows(run_dir, runlog.EVALS),
-        runlog.read_rows(run_dir, runlog.TIMING),
+        read_columns(run_dir, runlog.METRICS),
+        read_columns(run_dir, runlog.EVALS),
+        read_columns(run_dir, runlog.TIMING),
     )
     if not siblings or run_dir.parent.name != MEMBERS:
         return case
     folders = (folder for folder in member_folders(run_dir.parent.parent) if folder.name != run_dir.name)
-    return replace(case, others=tuple(make_history(runlog.read_rows(folder)) for folder in folders))
+    return replace(case, others=tuple(read_columns(folder) for folder in folders))
 
 
 def read_cases(run_dir: str | Path) -> list[Case]:

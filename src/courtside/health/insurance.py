@@ -30,11 +30,12 @@ from courtside.config import Config, override
 from courtside.engines import MAX_CHUNK
 from courtside.engines.jax_engine import JaxEngine
 from courtside.errors import ConfigError
-from courtside.events import Event, Notice, Rewound
+from courtside.events import Event, Notice, Racing, Rewound
 from courtside.health import races
 from courtside.health.falls import Fall, find_fall
 from courtside.health.races import Columns, Outcome
 from courtside.health.remedies import CLIP, EPOCHS, RATE_DOWN_3, RATE_DOWN_10, Remedy, Settings, apply
+from courtside.ops.schedules import make_schedule_numbers, schedule_value
 from courtside.schedules import Schedule
 from courtside.types import TrainState
 
@@ -55,6 +56,8 @@ PATIENCE = 2.5
 """Windows for which a score must have been low."""
 DROP = 0.2
 """Share of what was learned whose loss sends the run back: less may well come again by itself."""
+RESAMPLES = 2_000
+"""Draws of seeds for the level that a runner surely holds."""
 NEAR = 0.02
 """Scores that differ by less than this share of the held one are equal: then the calmer setting is taken."""
 
@@ -89,14 +92,12 @@ def summary(account: Account) -> dict[str, Any]:
 
 
 def refuse(config: Config) -> None:
-    """`--insure` needs one run whose every moment can be forked."""
+    """`--insure` needs a run whose every moment can be forked."""
     from courtside.registry import build_world, find_env
     from courtside.words import split_words
 
     if not config.run.insure:
         return
-    if config.run.seeds > 1:
-        raise ConfigError(f"--insure looks after a single run, but --seeds is {config.run.seeds}; use one of the two.")
     if build_world(find_env(config.env.env_id), split_words(config.env.env_options)) is None:
         raise ConfigError(
             f"--insure goes back to earlier moments, but those of {config.env.env_id} cannot be saved, because it is "
@@ -168,7 +169,7 @@ class Insurance:
         """Race from the moment before, and go on with the winner."""
         update, start = int(state.update), int(before.update)
         now = override(self.config, **self.account.settings)
-        outcomes = self._race(now, before, update - start)
+        outcomes = yield from self._race(now, before, update - start)
         listed = [remedy.name for remedy in remedies_for(now, start)]
         winner = steadiest(outcomes, listed, NEAR * abs(fall.held))
         record = self._record(fall, update, start, outcomes, winner)
@@ -182,19 +183,19 @@ class Insurance:
         yield Rewound(start * self.config.batch_size, start, fresh, rows, record["number"], asdict(self.account))
         return fresh
 
-    def _race(self, now: Config, before: TrainState, updates: int) -> list[Outcome]:
-        remedies = [remedy for remedy in remedies_for(now, int(before.update)) if apply(remedy, now) != now]
-        outcomes = races.race(now, before, remedies, seeds=SEEDS, updates=updates, train=self._train)
-        self._use_settings()
-        return outcomes
-
-    def _train(self, configs: list[Config], updates: int, states: list[TrainState]) -> list[Columns]:
+    def _race(self, now: Config, before: TrainState, updates: int) -> Generator[Event, None, list[Outcome]]:
         """Runners one after the other, with the program of the run itself: all differ in numbers only."""
-        found = []
+        remedies = [remedy for remedy in remedies_for(now, int(before.update)) if apply(remedy, now) != now]
+        configs, states = races.line_up(now, before, remedies, SEEDS)
+        trained: list[Columns] = []
         for config, state in zip(configs, states, strict=True):
+            yield Racing(len(trained), len(configs))
             self.engine.hyper = ppo.make_hyper(config)
-            found.append(_run(self.engine, jax.tree.map(jnp.copy, state), updates))
-        return found
+            trained.append(_run(self.engine, jax.tree.map(jnp.copy, state), updates))
+            if len(trained) % SEEDS == 0:
+                yield Notice(_describe_runner([*remedies, races.NO_CHANGE], trained))
+        self._use_settings()
+        return races.judge(now, remedies, trained)
 
     def _use_settings(self) -> None:
         self.engine.hyper = ppo.make_hyper(override(self.config, **self.account.settings))
@@ -237,6 +238,14 @@ def _describe_fall(config: Config, fall: Fall, update: int, start: int) -> str:
     )
 
 
+def _describe_runner(runners: list[Remedy], trained: list[Columns]) -> str:
+    """How the one who has just arrived fared."""
+    number = len(trained) // SEEDS
+    scores = [score for member in trained[-SEEDS:] if np.isfinite(score := races.end_score(member))]
+    fared = f"a return of {np.mean(scores):.4g}" if scores else "no episode ended"
+    return f"Tried {number} of {len(runners)}, {runners[number - 1].name}: {fared}."
+
+
 # --- the race ------------------------------------------------------------------------------------------------------
 
 
@@ -261,11 +270,8 @@ def settling(update: int) -> Any:
 
 
 def rate_at(schedule: Schedule, progress: float) -> float:
-    """The value of a schedule at a share of the run; the warm-up is over by then."""
-    along = max(0.0, progress - schedule.warmup) / max(1e-9, 1 - schedule.warmup)
-    if schedule.exponential:
-        return schedule.start * (schedule.end / schedule.start) ** along
-    return schedule.start + (schedule.end - schedule.start) * along
+    """The value of a schedule at a share of the run, as the learner itself computes it."""
+    return float(schedule_value(make_schedule_numbers(schedule), jnp.float32(progress)))
 
 
 def steadiest(outcomes: list[Outcome], listed: list[str], near: float) -> Outcome:
@@ -280,8 +286,14 @@ def steadiest(outcomes: list[Outcome], listed: list[str], near: float) -> Outcom
 
 
 def sure_level(outcome: Outcome) -> float:
-    """Lower end of the interval of the mean score."""
-    return races.paired_interval(np.asarray(outcome.scores))[0]
+    """The mean of the seeds, redrawn, that all but the unluckiest 2.5% of draws reach (percentile bootstrap).
+
+    Only for the choice: it weighs the spread of a few seeds without letting it outweigh everything, and claims nothing.
+    The generator has a fixed seed: same race, same choice.
+    """
+    scores = np.asarray(outcome.scores)
+    picks = np.random.default_rng(0).integers(len(scores), size=(RESAMPLES, len(scores)))
+    return float(np.quantile(scores[picks].mean(axis=1), 0.025))
 
 
 # --- the run folder ------------------------------------------------------------------------------------------------

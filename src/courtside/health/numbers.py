@@ -6,11 +6,11 @@ import numpy as np
 
 from courtside.health.findings import Finding, make_finding, number
 from courtside.health.history import Case, History
-from courtside.health.outcome import certainty, is_failing, progress, shortfall
+from courtside.health.outcome import certainty, is_failing, is_solved, progress, shortfall
 from courtside.health.stretches import cut, first, median
 
 TENSORS = ("reward", "observation", "value", "advantage", "loss", "gradient", "parameters")
-"""What `health/first_bad` counts from 1, as `algos.vitals` does."""
+"""What `health/first_bad` counts from 1: `algos.vitals.FIRST_BAD` without its JAX."""
 LOSSES = ("losses/policy_loss", "losses/value_loss", "losses/entropy", "losses/grad_norm")
 GRADIENT = "losses/grad_norm"
 EXPLODING = 200.0
@@ -72,7 +72,7 @@ def gradients_exploding(case: Case) -> Finding | None:
         "gradients-exploding", case.history, int(found.starts[np.argmax(large)]), evidence,
         cause="Rewards or observations are so large that the error of the values drowns everything else.",
         remedy="--norm-reward, and --norm-obs where observations are large",
-        confidence=0.5 + 0.4 * found.share(large), severity=0.8, sick=is_failing(case) or typical > 10 * EXPLODING * limit,
+        confidence=0.5 + 0.4 * found.share(large), severity=0.8, sick=not is_solved(case) or typical > 10 * EXPLODING * limit,
     )  # fmt: skip
 
 

@@ -13,8 +13,11 @@ import numpy as np
 from courtside.config import Threshold
 from courtside.health.history import Case
 from courtside.health.stretches import RETURN, cut, episode_counts, median, weighted_mean
+from courtside.health.verdict import holds
 from courtside.metric_names import is_per_episode
 
+EARLY = 0.25
+"""Share of the plan before which it is too early to miss progress."""
 FAR = 0.7
 """Share of the way to its thresholds below which a run is far from solved."""
 FIRST_SHARE, LAST_SHARE = 0.03, 0.1
@@ -79,9 +82,26 @@ def is_failing(case: Case) -> bool:
 
 
 def is_solved(case: Case) -> bool:
-    """Whether the run is where it should be: at its thresholds, or risen where it has none."""
+    """Whether the run is where it should be: at its thresholds, as long as the verdict asks; or risen where it has none."""
     share = closeness(case)
-    return has_risen(case) if share is None else share >= 1.0
+    return has_risen(case) if share is None else share >= 1.0 and _is_held(case)
+
+
+def _is_held(case: Case) -> bool:
+    """Whether the thresholds on episodes hold over the windows that the verdict looks at."""
+    history, episodes = case.history, episode_counts(case.history)
+    for threshold in case.config.thresholds:
+        recent = history.steps > history.steps[-1] - threshold.window_steps
+        value = weighted_mean(history[threshold.metric][recent], episodes[recent])
+        if is_per_episode(threshold.metric) and not holds(threshold, value):
+            return False
+    return True
+
+
+def wanted_return(case: Case) -> float | None:
+    """The return that the thresholds ask for at least; None where none does."""
+    wanted = [t.value for t in case.config.thresholds if t.metric == RETURN and t.op in (">=", ">")]
+    return max(wanted, default=None)
 
 
 def certainty(case: Case) -> float:

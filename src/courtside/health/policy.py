@@ -6,8 +6,8 @@ import numpy as np
 
 from courtside.health.findings import Finding, make_finding, number
 from courtside.health.history import Case
-from courtside.health.outcome import certainty, closeness, has_risen, is_failing, is_solved, progress, shortfall
-from courtside.health.stretches import Stretches, cut, first, held_since, highest, median
+from courtside.health.outcome import EARLY, certainty, closeness, has_risen, is_failing, is_solved, progress, shortfall
+from courtside.health.stretches import Stretches, cut, held_since, highest, median
 from courtside.schedules import parse_schedule
 
 ENTROPY, KL, CLIPPED = "losses/entropy", "losses/approx_kl", "losses/clipfrac"
@@ -21,6 +21,8 @@ KL_WILD, WILD_UPDATES = 1.0, 3
 """An update after which the policy is another one altogether, and how many of them are too many."""
 KL_FAR, KL_FAR_SHARE = 0.025, 0.1
 """Median of a stretch that goes too far, and share of the run that may consist of such."""
+ROW_SHARE = 0.1
+"""Share of the run within which leaps have to follow each other to be more than one mishap."""
 WIDE_CLIP = 0.5
 """Clip range that no longer holds a step back."""
 KL_STALL = 3e-5
@@ -34,6 +36,8 @@ COLLAPSED = 0.05
 COLLAPSED_SHARE = 0.2
 NARROWED, NOTHING = 0.4, 0.05
 """The same share for a policy that has won nothing: less than this share of the way to its thresholds."""
+DECIDED = 0.1
+"""Entropy of one choice below which a policy is decided, however many actions there are."""
 UNDECIDED = 0.9
 """Share of its first entropy above which a policy has decided nothing."""
 HEAVY_BONUS = 0.1
@@ -46,8 +50,6 @@ GAUSS_COLLAPSE, GAUSS_SPREAD = 3.0, 1.0
 """Nats that each continuous action lost (deviation 1/20) or won (2.7 times)."""
 SATURATED = 0.7
 """Share of continuous actions drawn outside their range."""
-EARLY = 0.25
-"""Share of the plan before which it is too early to miss progress."""
 LIVE_RATE = 0.1
 """Share of its largest value above which a learning rate still moves something."""
 
@@ -67,11 +69,19 @@ def kl_spikes(case: Case) -> Finding | None:
         *([f"--clip-coef is {clip:g}: nothing holds a step back."] if wide else []),
     )
     return make_finding(
-        "kl-spikes", case.history, first(kl > KL_FAR), evidence,
+        "kl-spikes", case.history, _spikes_since(kl, found), evidence,
         cause="The clip range is so wide that it never acts." if wide else "Steps are too large: the learning rate is too high.",
         remedy="--clip-coef 0.2" if wide else f"--learning-rate {rate / 10:.2g}, or --target-kl 0.02",
-        confidence=0.7 + 0.5 * found.share(far) + jumps + 0.02 * wild, severity=0.9, sick=is_failing(case),
+        confidence=0.7 + 0.5 * found.share(far) + jumps + 0.02 * wild, severity=0.9, sick=not is_solved(case),
     )  # fmt: skip
+
+
+def _spikes_since(kl: np.ndarray, found: Stretches) -> int | None:
+    """Where the first stretch begins that goes too far, or the first leap that others follow: one leap alone is a mishap."""
+    leaps, width = np.flatnonzero(kl > KL_HIGH), max(1, round(ROW_SHARE * len(kl)))
+    followed = leaps[:-1][np.diff(leaps) < width]
+    starts = [*found.starts[found.values > KL_FAR][:1].tolist(), *followed[:1].tolist()]
+    return min(starts or leaps[:1].tolist(), default=None)
 
 
 def clip_saturated(case: Case) -> Finding | None:
@@ -87,7 +97,7 @@ def clip_saturated(case: Case) -> Finding | None:
         "clip-saturated", case.history, int(found.starts[np.argmax(high)]), evidence,
         cause="Each update wants to go farther than it may: the learning rate is too high or there are too many epochs.",
         remedy=f"--learning-rate {rate / 10:.2g}, or fewer --update-epochs",
-        confidence=0.7 + 0.5 * found.share(high), severity=0.85, sick=is_failing(case),
+        confidence=0.7 + 0.5 * found.share(high), severity=0.85, sick=not is_solved(case),
     )  # fmt: skip
 
 
@@ -96,7 +106,7 @@ def entropy_collapse(case: Case) -> Finding | None:
     found = cut(case.history, ENTROPY)
     start, nothing = _first_entropy(found), (closeness(case) or 0.0) < NOTHING and not has_risen(case)
     share = NARROWED if nothing else COLLAPSED
-    floor = start * (1 - GAUSS_COLLAPSE / GAUSS_ENTROPY) if is_continuous(case) else start * share
+    floor = start - GAUSS_COLLAPSE * _num_actions(case) if is_continuous(case) else start * share
     since = held_since(found.values < floor)
     if since is None or (len(found) - since) / len(found) < COLLAPSED_SHARE or not is_failing(case):
         return None
@@ -119,8 +129,10 @@ def entropy_stuck(case: Case) -> Finding | None:
         return None
     found = cut(case.history, ENTROPY)
     start, late = _first_entropy(found), found.late()
+    if not is_continuous(case) and start < DECIDED:
+        return None  # it had collapsed before anything was logged
     bound = (
-        start * (1 + GAUSS_SPREAD / GAUSS_ENTROPY)
+        start + GAUSS_SPREAD * _num_actions(case)
         if is_continuous(case)
         else start * (HEAVY_UNDECIDED if heavy else UNDECIDED)
     )
@@ -171,6 +183,12 @@ def action_saturated(case: Case) -> Finding | None:
 def is_continuous(case: Case) -> bool:
     """Whether actions are numbers: only such have bounds to leave, or an entropy below 0."""
     return bool(np.any(case.history[AT_BOUND] > 0) or np.any(case.history[ENTROPY] < -1e-3))
+
+
+def _num_actions(case: Case) -> int:
+    """How many numbers a continuous action has, by the entropy of the first update, whose deviations are next to 1."""
+    known = case.history[ENTROPY][np.isfinite(case.history[ENTROPY])]
+    return max(1, round(float(known[0]) / GAUSS_ENTROPY)) if known.size else 1
 
 
 def _first_entropy(found: Stretches) -> float:

@@ -1,6 +1,6 @@
 """Evidence instead of guesses: try the remedies of a diagnosis on the very run that it is about.
 
-From the newest snapshot before the trouble, or from the start where there is none, every remedy of the first findings and
+From the newest snapshot before the trouble that leaves time for a race, or from the start where there is none, every remedy of the first findings and
 no change are trained on for a while, several seeds each, all that share a program in one. The differences to no change and
 their intervals say which remedy helped (`races`). What came of it is written to `proof.json` in the run folder.
 """
@@ -99,7 +99,8 @@ def _race(
             f"--prove goes back to an earlier moment of the run, but those of {config.env.env_id} cannot be saved, because it "
             "is stepped outside JAX; try the remedies that `courtside doctor` names in runs of their own."
         )
-    state, config = _moment_before(run_dir, engine, config, trouble)
+    latest = min(trouble - 1, config.num_updates - (updates or MIN_UPDATES))
+    state, config = _moment_at(run_dir, engine, config, latest)
     start = int(state.update)
     length = updates or max(MIN_UPDATES, min(config.num_updates - start, -(-config.num_updates // 4)))
     tried = remedies.for_kinds(kinds, config)
@@ -108,9 +109,9 @@ def _race(
     return Proof(kinds, start, start * config.batch_size, length, seeds, tuple(outcomes))
 
 
-def _moment_before(run_dir: Path, engine: JaxEngine, config: Config, trouble: int) -> tuple[TrainState, Config]:
-    """The newest snapshot from before the trouble with the settings of that moment, or the start."""
-    path = snapshots.newest_at(run_dir / snapshots.FOLDER, trouble - 1)
+def _moment_at(run_dir: Path, engine: JaxEngine, config: Config, latest: int) -> tuple[TrainState, Config]:
+    """The newest snapshot up to `latest` with the settings of that moment, or the start."""
+    path = snapshots.newest_at(run_dir / snapshots.FOLDER, latest)
     if path is None:
         return engine.init(), config
     state, meta = checkpoint.load(path, engine.template())
@@ -140,7 +141,7 @@ def sentence(proof: Proof) -> str:
     start = f"step {proof.from_step:,} (update {proof.from_update:,})" if proof.from_update else "the start"
     how = (
         f"Tried against {_list(proof.kinds)} from {start}: {proof.updates:,} updates each, {proof.seeds} seeds; "
-        "return at the end, difference to no change with its 95% interval, chance to be better:"
+        "return at the end, difference to no change, 95% sure for all of them together, chance to be better:"
     )
     width = max(len(outcome.name) for outcome in proof.outcomes)
     return "\n".join([_conclusion(proof), how, *(_line(outcome, width) for outcome in proof.outcomes)])

@@ -2,7 +2,9 @@
 
 Every runner starts from the same TrainState. Only its keys are changed, by a number that all remedies share: seed 3 of
 one remedy meets the same luck as seed 3 of no change until their policies part, so differences are taken seed by seed.
-The interval of a mean difference is a percentile bootstrap over the seeds, with a fixed seed: same race, same interval.
+
+Whoever tries six things finds one that looks good. So the intervals are Student's over the seeds' differences, each wider
+the more remedies there are (Bonferroni): in 95% of all races the true differences lie within all of them at once.
 """
 
 from __future__ import annotations
@@ -16,16 +18,18 @@ import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Float
+from scipy.special import stdtrit
 
 from courtside.config import Config, Threshold, override
 from courtside.health.remedies import Remedy, Settings
+from courtside.health.stretches import weighted_mean
 from courtside.health.verdict import holds
 from courtside.metric_names import is_per_episode
 from courtside.types import TrainState
 
 NO_CHANGE = Remedy("no change", "the run as it was", lambda config: {})
-RESAMPLES = 2_000
 LEVEL = 0.95
+"""How often all intervals of a race are right at once."""
 
 Columns = dict[str, np.ndarray]
 """One array per metric, one entry per update."""
@@ -46,12 +50,13 @@ class Outcome:
     settings: Settings
     """What it changed; empty for no change."""
     scores: tuple[float, ...]
-    """Mean episodic return at the end of the race, seed by seed."""
+    """Mean episodic return at the end of the race, seed by seed. A seed that finished no episode has the worst score that
+    this runner or no change had: such a seed did not fare well, but how badly is not known."""
     mean: float
     difference: float
     """Mean score less that of no change."""
     low: float
-    """Lower end of the 95% interval of the difference."""
+    """Lower end of the difference's interval, one of those that hold all differences of the race in 95% of all races."""
     high: float
     chance: float
     """Chance that a seed of this runner beats one of no change, ties counting half."""
@@ -64,7 +69,7 @@ class Outcome:
 
     @property
     def helped(self) -> bool:
-        """Better than no change beyond what luck explains."""
+        """Better than no change beyond what luck explains, also the luck of having tried several remedies."""
         return self.is_change and self.low > 0
 
 
@@ -82,15 +87,30 @@ def race(
     train: Trains,
 ) -> list[Outcome]:
     """Train every remedy and no change from `state` for `updates` updates; the best first."""
-    runners = [*remedies, NO_CHANGE]
+    configs, states = line_up(config, state, remedies, seeds)
+    return judge(config, remedies, train(configs, updates, states))
+
+
+def line_up(
+    config: Config, state: TrainState, remedies: Sequence[Remedy], seeds: int
+) -> tuple[list[Config], list[TrainState]]:
+    """Who runs: the seeds of the first remedy, of the second, and so on, and of no change at last."""
     forks = [fork(state, i) for i in range(seeds)]
-    configs = [override(config, **runner.change(config)) for runner in runners for _ in forks]
-    trained = train(configs, updates, forks * len(runners))
+    runners = [*remedies, NO_CHANGE]
+    return [override(config, **runner.change(config)) for runner in runners for _ in forks], forks * len(runners)
+
+
+def judge(config: Config, remedies: Sequence[Remedy], trained: Sequence[Columns]) -> list[Outcome]:
+    """What those who were lined up logged, as outcomes; the best first."""
+    runners = [*remedies, NO_CHANGE]
+    seeds = len(trained) // len(runners)
     columns = [trained[i * seeds : (i + 1) * seeds] for i in range(len(runners))]
     scores = [np.array([end_score(member) for member in members]) for members in columns]
     return ranked(
         [
-            compare(runner, runner.change(config), own, scores[-1], closeness(members, config.thresholds))
+            compare(
+                runner, runner.change(config), own, scores[-1], closeness(members, config.thresholds), len(remedies)
+            )
             for runner, own, members in zip(runners, scores, columns, strict=True)
         ]
     )
@@ -124,14 +144,6 @@ def _last_third(length: int) -> int:
     return length - max(1, length // 3)
 
 
-def weighted_mean(values: Float[np.ndarray, "U"], weights: Float[np.ndarray, "U"]) -> float:
-    """Σ wᵢ xᵢ / Σ wᵢ over the entries that weigh anything; NaN where none does."""
-    counts = weights > 0
-    if not counts.any():
-        return float("nan")
-    return float(np.average(values[counts].astype(np.float64), weights=weights[counts].astype(np.float64)))
-
-
 def closeness(members: Sequence[Columns], thresholds: Sequence[Threshold]) -> float:
     """Share of pairs of seed and threshold that hold over the last third of the race; 0 without thresholds."""
     found = [_holds_at_end(member, threshold) for member in members for threshold in thresholds]
@@ -150,11 +162,13 @@ def _holds_at_end(columns: Columns, threshold: Threshold) -> bool:
 # --- comparison ----------------------------------------------------------------------------------------------------
 
 
-def compare(remedy: Remedy, settings: Settings, scores: Scores, unchanged: Scores, close: float = 0.0) -> Outcome:
-    """One runner against no change, seed by seed."""
+def compare(
+    remedy: Remedy, settings: Settings, scores: Scores, unchanged: Scores, close: float = 0.0, tried: int = 1
+) -> Outcome:
+    """One runner against no change, seed by seed; `tried` is the number of remedies that were."""
     floor = np.nanmin(np.concatenate([scores, unchanged, [np.inf]]))
     own, other = (np.nan_to_num(x, nan=floor if np.isfinite(floor) else 0.0) for x in (scores, unchanged))
-    low, high = paired_interval(own - other)
+    low, high = paired_interval(own - other, tried)
     return Outcome(
         name=remedy.name,
         about=remedy.about,
@@ -169,12 +183,17 @@ def compare(remedy: Remedy, settings: Settings, scores: Scores, unchanged: Score
     )
 
 
-def paired_interval(differences: Scores) -> tuple[float, float]:
-    """Where the mean of `LEVEL` of all redrawn sets of seeds lies (percentile bootstrap)."""
-    generator = np.random.default_rng(0)
-    picks = generator.integers(len(differences), size=(RESAMPLES, len(differences)))
-    low, high = np.quantile(differences[picks].mean(axis=1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
+def paired_interval(differences: Scores, tried: int = 1) -> tuple[float, float]:
+    """mean ± t · s / √S, with t for a tail that is divided among all that was tried; one seed says nothing.
+
+    Student (1908); Bonferroni. A bootstrap over so few seeds would be too narrow.
+    """
+    seeds, mean = len(differences), float(differences.mean())
+    if seeds < 2:
+        return -np.inf, np.inf
+    tail = (1 - LEVEL) / 2 / max(1, tried)
+    reach = float(stdtrit(seeds - 1, 1 - tail) * differences.std(ddof=1) / np.sqrt(seeds))
+    return mean - reach, mean + reach
 
 
 def chance_of_better(scores: Scores, others: Scores) -> float:

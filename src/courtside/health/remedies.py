@@ -8,6 +8,7 @@ No JAX here.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -42,14 +43,27 @@ def put(**settings: Any) -> Callable[[Config], Settings]:
 
 
 def at_most(name: str, most: float) -> Callable[[Config], Settings]:
-    """Lower a coefficient that is above `most`; one that is a schedule is judged by where it starts."""
+    """Lower a coefficient that is above `most`, or none at all; one that is a schedule is judged by its highest value."""
+    return lambda config: _put_if(config, name, most, max(_ends(config, name), default=math.inf) > most)
 
-    def change(config: Config) -> Settings:
-        now = getattr(config.ppo, name)
-        start = parse_schedule(now).start if isinstance(now, str) else now
-        return {name: str(most) if isinstance(now, str) else most} if start > most else {}
 
-    return change
+def at_least(name: str, least: float) -> Callable[[Config], Settings]:
+    """Raise a coefficient that is below `least`; one that is a schedule is judged by its highest value."""
+    return lambda config: _put_if(config, name, least, max(_ends(config, name), default=math.inf) < least)
+
+
+def _put_if(config: Config, name: str, value: float, is_wanted: bool) -> Settings:
+    is_text = isinstance(getattr(config.ppo, name), str)
+    return {name: str(value) if is_text else value} if is_wanted else {}
+
+
+def _ends(config: Config, name: str) -> tuple[float, ...]:
+    """Where a coefficient starts and ends; nothing where it is not set."""
+    now = getattr(config.ppo, name)
+    if now is None:
+        return ()
+    schedule = parse_schedule(str(now))
+    return schedule.start, schedule.end
 
 
 def fewer_epochs(config: Config) -> Settings:
@@ -63,6 +77,8 @@ def hold_rate(config: Config) -> Settings:
 def scaled(schedule: str, factor: float) -> str:
     """The same schedule with all its values times `factor`."""
     found = parse_schedule(schedule)
+    if found.start == found.end == 0:
+        return schedule
     return _text(dataclasses.replace(found, start=found.start * factor, end=found.end * factor), "(" in schedule)
 
 
@@ -84,9 +100,9 @@ RATE_UP_10 = Remedy("learning rate x 10", "much larger steps", scale_rate(10))
 RATE_UP_100 = Remedy("learning rate x 100", "far larger steps", scale_rate(100))
 RATE_HELD = Remedy("hold the learning rate", "a rate that does not run out", hold_rate)
 CLIP = Remedy("clip 0.2", "the policy moves little in one update", at_most("clip_coef", 0.2))
-KL_STOP = Remedy("target KL 0.02", "an update ends once the policy has moved enough", put(target_kl=0.02))
+KL_STOP = Remedy("target KL 0.02", "an update ends once the policy has moved enough", at_most("target_kl", 0.02))
 EPOCHS = Remedy("half the epochs", "less is squeezed out of each batch", fewer_epochs)
-ENTROPY_ON = Remedy("entropy bonus 0.01", "keeps the policy trying things", put(ent_coef="0.01"))
+ENTROPY_ON = Remedy("entropy bonus 0.01", "keeps the policy trying things", at_least("ent_coef", 0.01))
 ENTROPY_UP = Remedy("entropy bonus x 10", "keeps the policy trying things", scale_entropy(10))
 ENTROPY_DOWN_10 = Remedy("entropy bonus / 10", "lets the policy settle", scale_entropy(1 / 10))
 ENTROPY_DOWN_100 = Remedy("entropy bonus / 100", "lets the policy settle", scale_entropy(1 / 100))
@@ -95,9 +111,9 @@ GAMMA_SHORT = Remedy("gamma 0.95", "looks less far ahead", at_most("gamma", 0.95
 SCALE_REWARD = Remedy("scale rewards", "values of about 1, whatever the env pays", put(norm_reward=True))
 SCALE_OBS = Remedy("scale observations", "every input of about 1", put(norm_obs=True))
 PLAIN_VALUE = Remedy("no clipped value loss", "the value may move as far as it must", put(clip_vloss=False))
-VALUE_WEIGHT = Remedy("value weight 0.5", "the critic learns with its usual weight", put(vf_coef=0.5))
+VALUE_WEIGHT = Remedy("value weight 0.5", "the critic learns with its usual weight", at_least("vf_coef", 0.5))
 GRAD_CLIP = Remedy("gradient norm 0.5", "no single batch moves the network far", at_most("max_grad_norm", 0.5))
-GRAD_FREE = Remedy("gradient norm 10", "gradients are hardly cut", put(max_grad_norm=10.0))
+GRAD_FREE = Remedy("gradient norm 10", "gradients are hardly cut", at_least("max_grad_norm", 10.0))
 
 _CALMER = (RATE_DOWN_10, RATE_DOWN_3, RATE_DOWN_30, CLIP, KL_STOP)
 REMEDIES: dict[str, tuple[Remedy, ...]] = {
@@ -116,9 +132,8 @@ REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "forgetting": (RATE_DOWN_3, RATE_DOWN_10, EPOCHS, CLIP, KL_STOP),
     "plateau": (RATE_UP_3, RATE_DOWN_3, ENTROPY_UP, ENTROPY_DOWN_10, SCALE_REWARD),
     "schedule-ended-early": (RATE_HELD, RATE_UP_10),
-    "seed-sensitivity": (RATE_DOWN_3, ENTROPY_UP, KL_STOP),
 }  # fmt: skip
-"""Kind of finding -> what to try, the likeliest first. A kind that is missing needs more than a setting."""
+"""Kind of finding -> what to try, the likeliest first. A kind that is missing needs more than a setting, or is nothing wrong."""
 
 
 def for_kinds(kinds: Iterable[str], config: Config) -> list[Remedy]:

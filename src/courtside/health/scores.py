@@ -12,7 +12,7 @@ import numpy as np
 from courtside.health import falls
 from courtside.health.findings import Finding, make_finding, number
 from courtside.health.history import Case
-from courtside.health.outcome import closeness, is_failing, levels, progress, shortfall
+from courtside.health.outcome import closeness, is_failing, levels, progress, shortfall, wanted_return
 from courtside.health.stretches import LENGTH, RETURN, cut, episode_counts, highest, lowest, mean
 
 DEEP = 0.25
@@ -46,7 +46,7 @@ def forgetting(case: Case) -> Finding | None:
     if fall is None or progress(case) < SETTLED:
         return None
     worst = lowest(falls.window_means(returns, episodes, window)[: fall.since_update])
-    if fall.held - fall.now < DEEP * max(fall.held - worst, FAINT * _wanted(case)):
+    if fall.held - fall.now < DEEP * max(fall.held - worst, FAINT * _way_to_go(case)):
         return None
     rate = case.config.learning_rate
     evidence = (f"The return held at {number(fall.held)}, and is {number(fall.now)} now.",)
@@ -59,25 +59,24 @@ def forgetting(case: Case) -> Finding | None:
     )  # fmt: skip
 
 
-def _wanted(case: Case) -> float:
+def _way_to_go(case: Case) -> float:
     """How far the return that is wanted lies above the beginning; 0 where nothing is wanted."""
-    wanted = [t.value for t in case.config.thresholds if t.metric == RETURN and t.op in (">", ">=")]
-    start, _ = levels(case, RETURN)
-    return max(max(wanted) - start, 0.0) if wanted and math.isfinite(start) else 0.0
+    wanted, (start, _) = wanted_return(case), levels(case, RETURN)
+    return max(wanted - start, 0.0) if wanted is not None and math.isfinite(start) else 0.0
 
 
 def plateau(case: Case) -> Finding | None:
-    """No progress over half of the plan, far from what is wanted."""
+    """No progress over half of the plan, far from what is wanted; a return that fell is no plateau."""
     found = cut(case.history, RETURN)
-    if progress(case) < FLAT_SHARE or closeness(case) is None or not is_failing(case):
+    if progress(case) < FLAT_SHARE or closeness(case) is None or not is_failing(case) or _is_short(case):
         return None
     values = found.values
     late = values[-max(2, round(len(values) * FLAT_SHARE / max(progress(case), FLAT_SHARE))) :]
     before = values[: len(values) - len(late)]
     if not np.isfinite(late).any() or not np.isfinite(before).any():
         return None
-    won = highest(values) - lowest(values)
-    if mean(late[-3:]) > mean(late[:3]) + FLAT_GAIN * won:
+    won, half = highest(values) - lowest(values), len(late) // 2
+    if mean(late[-3:]) > mean(late[:3]) + FLAT_GAIN * won or mean(late[half:]) < mean(late[:half]) - DEEP * won:
         return None
     evidence = (
         f"The return was {number(mean(late[:3]))} halfway and is {number(mean(late[-3:]))} now.",
@@ -89,6 +88,12 @@ def plateau(case: Case) -> Finding | None:
         remedy="--ent-coef 0.02, other seeds (--seeds 16), or a search: courtside tune",
         confidence=0.7, severity=0.4,
     )  # fmt: skip
+
+
+def _is_short(case: Case) -> bool:
+    """Whether the plan has no room for learning beside the window that it is judged over."""
+    window = max((threshold.window_steps for threshold in case.config.thresholds), default=0)
+    return case.config.num_updates * case.config.batch_size < 2 * window
 
 
 def eval_mismatch(case: Case) -> Finding | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from courtside import registry
+from courtside.errors import ConfigError
 from courtside.health.findings import Finding, make_finding, number
 from courtside.health.history import Case
-from courtside.health.outcome import certainty, is_failing, progress, shortfall
+from courtside.health.outcome import EARLY, certainty, is_failing, is_solved, progress, shortfall
 from courtside.health.stretches import LENGTH, RETURN, cut, episode_counts, held_since, highest, median
 
 LARGE_OBSERVATION = 100.0
@@ -31,7 +33,12 @@ BUSY = 0.97
 """Share of the time in the Rollout Phase that leaves the learner waiting."""
 SLOWED = 0.33
 """Share of its own best speed that a run fell to."""
-EARLY = 0.25
+SPEED_UP = {
+    "jax": "more --num-envs: a compiled world steps many of them at little more than the price of one",
+    "host": "--workers processes, more --num-workers, or the same world in JAX (courtside envs)",
+    "module": "a faster world; where it is no JAX world, --workers processes and more --num-workers",
+}
+"""What helps where a world is slow, by what steps it: the compiled program, a host, or either of them."""
 
 
 def observation_unscaled(case: Case) -> Finding | None:
@@ -48,7 +55,7 @@ def observation_unscaled(case: Case) -> Finding | None:
         cause="Features are so close together that the network cannot tell them apart." if small
         else "Some features are so large that the network's units saturate and the others do not count.",
         remedy="--norm-obs",
-        confidence=0.95 if top > 3 * LARGE_OBSERVATION or small else 0.7, severity=0.95, sick=is_failing(case),
+        confidence=0.95 if top > 3 * LARGE_OBSERVATION or small else 0.7, severity=0.95, sick=not is_solved(case),
     )  # fmt: skip
 
 
@@ -143,7 +150,7 @@ def starved(case: Case) -> Finding | None:
         evidence = (f"{median(share):.0%} of the time goes into stepping the envs, the rest into learning.",)
         cause, remedy = (
             "The world is slow: the learner waits for it.",
-            "--workers processes, more --num-workers, or a faster world",
+            SPEED_UP[_world_kind(case.config.env.env_id)],
         )
     elif speed.size >= 10 and median(speed[-5:]) < SLOWED * float(np.max(_smooth(speed))):
         evidence = (
@@ -158,6 +165,15 @@ def starved(case: Case) -> Finding | None:
     return make_finding(
         "starved", case.history, None, evidence, cause=cause, remedy=remedy, confidence=0.6, severity=0.3, sick=False
     )
+
+
+def _world_kind(env_id: str) -> str:
+    """What steps a world, as far as its name tells; one that cannot be found here any more may be any."""
+    try:
+        kind = registry.find_env(env_id).kind
+    except ConfigError:
+        return "module"
+    return kind if kind in SPEED_UP else "host"
 
 
 def _smooth(values: np.ndarray) -> np.ndarray:

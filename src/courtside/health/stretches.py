@@ -73,9 +73,11 @@ def episode_counts(history: History) -> Float[np.ndarray, "U"]:
 
 
 def weighted_mean(values: np.ndarray, weight: np.ndarray) -> float:
-    """Σ w x / Σ w over what is finite; NaN where nothing is."""
+    """Σ w x / Σ w over what is finite and weighs anything; NaN where nothing does."""
     usable = np.isfinite(values) & (weight > 0)
-    return float(np.average(values[usable], weights=weight[usable])) if usable.any() else float("nan")
+    if not usable.any():
+        return float("nan")
+    return float(np.average(values[usable].astype(np.float64), weights=weight[usable].astype(np.float64)))
 
 
 def held_since(flags: Bool[np.ndarray, "K"]) -> int | None:

@@ -25,13 +25,13 @@ def make_schedule_numbers(schedule: Schedule) -> ScheduleNumbers:
 
 
 def schedule_value(schedule: ScheduleNumbers, progress: Float[Array, ""]) -> Float[Array, ""]:
-    """The value at `progress` p from 0 to 1.
+    """The value at `progress` p from 0 to 1; whoever trains on past the planned end keeps the value there.
 
     linear:       start + (end - start) p
     exponential:  start (end / start)^p
     times min(1, p / warmup) while it warms up.
     """
-    tiny = jnp.finfo(jnp.float32).tiny
+    tiny, progress = jnp.finfo(jnp.float32).tiny, jnp.minimum(progress, 1.0)
     linear = schedule.start + (schedule.end - schedule.start) * progress
     ratio = jnp.maximum(schedule.end, tiny) / jnp.maximum(schedule.start, tiny)
     exponential = schedule.start * ratio**progress

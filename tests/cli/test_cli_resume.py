@@ -1,6 +1,7 @@
 import io
 import shutil
 
+import pytest
 from rich.console import Console
 
 from courtside.cli import main
@@ -36,3 +37,11 @@ def test_help_tells_what_continues(capsys):
     page = capsys.readouterr().out
     assert "bit for bit" in page
     assert "--total-timesteps N" in page
+
+
+@pytest.mark.parametrize("flag", ["--member", "--total-timesteps"])
+def test_flags_of_a_run_are_refused_for_a_search(flag, tmp_path, capsys):
+    for name in ("config.json", "search.json"):
+        (tmp_path / name).write_text("{}")
+    assert main(["resume", str(tmp_path), flag, "3"]) == 2
+    assert f"leave {flag} out" in capsys.readouterr().err

@@ -59,6 +59,24 @@ def test_rows_to_compare(tmp_path):
     assert "total_timesteps" not in settings
 
 
+def test_files_to_compare_have_names_of_their_own(tmp_path, capsys):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "best.json").write_text('{"gamma": 0.98}')
+    (tmp_path / "seeded.json").write_text('{"seed": 3}')
+    (tmp_path / "listed.json").write_text('{"learning_rate": [1]}')
+    for names, told in (
+        (["a/best", "b/best"], "two files called best"),
+        (["seeded"], "seed cannot be set"),
+        (["listed"], "must be a number or a schedule"),
+    ):
+        words = [word for name in names for word in ("--compare", str(tmp_path / f"{name}.json"))]
+        assert main(["tune", "redblue", *words, "--runs-dir", str(tmp_path / "runs")]) == 2
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert told in error
+
+
 def test_a_preset_is_never_taken_for_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "redblue").mkdir()

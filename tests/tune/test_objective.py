@@ -82,6 +82,15 @@ def test_steady_beats_lucky_and_fast_beats_slow():
     assert lucky.score < steady.score < slow.score < fast.score <= 2.1
 
 
+@pytest.mark.parametrize("count", [4, 16, 64])
+def test_no_speed_makes_up_for_a_seed(count):
+    quick = [seed(True, 1, 1.0)] * (count - 1)
+    lost, never = (judge_trial([*quick, last], True) for last in (seed(False, 1, 1.0), seed(False, None, 1.0)))
+    slow = judge_trial([seed(True, 999, 1.0)] * count, True)
+    assert never.score < slow.score
+    assert lost.score < slow.score
+
+
 def test_without_thresholds_the_return_counts():
     config = dataclasses.replace(CONFIG, thresholds=())
     assert metrics_needed(config) == (RETURN, EPISODES)

@@ -130,6 +130,30 @@ def test_finished_search_is_refused(whole):
         session.resume(whole)
 
 
+def test_a_search_killed_before_its_report_still_gets_one(whole, tmp_path):
+    run_dir = shutil.copytree(whole, tmp_path / "killed")
+    for name in ("report.md", "best.json", "trials.csv"):
+        (run_dir / name).unlink()
+    assert session.resume(run_dir).finished
+    assert {"report.md", "best.json", "trials.csv"} <= {path.name for path in run_dir.iterdir()}
+    assert (run_dir / "trials.csv").read_bytes() == (whole / "trials.csv").read_bytes()
+
+
+def test_a_study_that_was_deleted_is_made_anew(whole, tmp_path):
+    run_dir = shutil.copytree(whole, tmp_path / "spoiled")
+    (run_dir / "study.sqlite3").unlink()
+    assert session.resume(run_dir).finished
+    assert outcome(run_dir) == outcome(whole)
+
+
+def test_rows_with_fewer_seeds_weigh_speed_as_the_winner_does(whole):
+    found = read_search(whole)
+    columns = [{name: np.full(40, 1.0) for name in (objective.RETURN, objective.EPISODES)}] * 16
+    columns = [column | {"losses/entropy": np.full(40, 0.1)} for column in columns]
+    rows = [search.make_row("row", {}, [found.base] * count, columns[:count]) for count in (16, 4)]
+    assert rows[0].score == rows[1].score > 2
+
+
 def test_study_of_another_preset_is_refused(begun, whole, tmp_path):
     run_dir = tmp_path / begun.name
     shutil.copytree(begun, run_dir)
@@ -140,7 +164,7 @@ def test_study_of_another_preset_is_refused(begun, whole, tmp_path):
     with pytest.raises(ConfigError, match="for the preset 'tiny', but this search is for 'another'"):
         session.resume(run_dir)
     (run_dir / "study.sqlite3").write_bytes(b"no database" * 1000)
-    with pytest.raises(CheckpointError, match="damaged, or not a study"):
+    with pytest.raises(CheckpointError, match=r"damaged, or not a study.*Delete it"):
         session.resume(run_dir)
 
 
@@ -175,10 +199,24 @@ def test_world_outside_jax_is_refused(tmp_path):
         session.create(config, make_space(config), Wish(), {})
 
 
-def test_row_to_compare_must_be_trainable(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "settings", "told"),
+    [
+        ("mine", {"num_minibatches": 7}, r"\(mine\) cannot be trained.*num-minibatches"),
+        ("mine", {"seed": 3}, "seed cannot be set here"),
+        ("mine", {"env_id": "cartpole"}, "env_id cannot be set here"),
+        ("mine", {"learning_rate": (1,)}, r"learning_rate is \(1,\), but it must be a number"),
+        ("mine", {"ent_coef": None}, "ent_coef is None"),
+        ("mine", {"hidden_sizes": "wide"}, "layers are written"),
+        ("winner", {"gamma": 0.9}, "called winner"),
+        ("preset", {"gamma": 0.9}, "called preset"),
+    ],
+)
+def test_row_to_compare_must_be_trainable(name, settings, told, tmp_path):
     config = tiny(runs_dir=str(tmp_path))
-    with pytest.raises(ConfigError, match=r"\(mine\) cannot be trained.*num-minibatches"):
-        session.create(config, make_space(config, WORDS, FIXED), Wish(), {"mine": {"num_minibatches": 7}})
+    with pytest.raises(ConfigError, match=told):
+        session.create(config, make_space(config, WORDS, FIXED), Wish(), {name: settings})
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_lucky_setting_among_bad_neighbours_does_not_go_on():

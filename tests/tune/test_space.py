@@ -22,6 +22,7 @@ def test_default_space_of_every_preset_can_be_trained_in_two_programs(name):
     config = find_preset(name)
     found = make_space(config)
     assert len(space.shapes(found)) == 2
+    assert settings_of(config, found) is not None, "the preset's own point has to be beaten, so it must be inside"
     assert {"learning_rate", "gamma", "ent_coef", "update_epochs"} <= {part.name for part in found}
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from courtside.config import Config, override
@@ -61,6 +63,34 @@ def test_too_small_a_budget_says_what_is_needed():
         plan_by_budget(REDBLUE, Wish(budget_seconds=60, num_programs=4), TWO_CORES)
     needed = read_budget(str(error.value).rpartition("Give --budget ")[2].split(",")[0])
     plan_by_budget(REDBLUE, Wish(budget_seconds=needed, num_programs=4), TWO_CORES)
+
+
+@pytest.mark.parametrize(
+    ("wish", "machine"),
+    [
+        (Wish(budget_seconds=60, trials=1000), TWO_CORES),
+        (Wish(budget_seconds=60, trials=400, num_rows=4), Machine(speed=20_000, compile_seconds=6.0, width=2)),
+        (Wish(budget_seconds=60, trials=1, stages=1), Machine(speed=30_000, compile_seconds=6.0, width=4)),
+        (Wish(budget_seconds=5, trials=64, num_programs=8), GPU),
+    ],
+)
+def test_the_budget_that_is_suggested_is_taken(wish, machine):
+    with pytest.raises(ConfigError, match=rf"too small: {wish.trials} setting.*fewer --trials") as error:
+        plan_by_budget(REDBLUE, wish, machine)
+    needed = read_budget(str(error.value).rpartition("Give --budget ")[2].split(",")[0])
+    plan, _ = plan_by_budget(REDBLUE, dataclasses.replace(wish, budget_seconds=needed), machine)
+    assert plan[0].trials == wish.trials
+
+
+@pytest.mark.parametrize("seconds", [0.2, 89.5, 90.1, 7140.5, 7199, 7201, 10_799.5, 86_399])
+def test_durations_are_rounded_up(seconds):
+    found = read_budget(stages.write_duration(seconds))
+    assert seconds <= found < seconds + 61
+
+
+def test_a_stage_has_at_least_one_update():
+    short = override(Config(), total_timesteps=256, num_envs=8, num_steps=8, num_minibatches=1)
+    assert [s.steps for s in plan_by_trials(short, Wish(stages=2), False)] == [64, 256]
 
 
 def test_seeds_never_meet_again():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 
 from courtside.config import Config, EnvConfig, NetConfig, PPOConfig, RunConfig, override
 from courtside.errors import CheckpointError
 from courtside.population.batch import train_members
-from courtside.tune import waves
+from courtside.tune import curves, waves
 from courtside.tune.objective import RETURN
 
 BASE = Config(
@@ -68,7 +69,53 @@ def test_a_short_stage_is_the_beginning_of_the_whole_run(programs, tmp_path):
     assert all(np.array_equal(short[name], whole[name][: STEPS // 2 // 64]) for name in NAMES)
 
 
+def test_a_stopped_wave_goes_on_with_another_number_of_devices(programs, tmp_path, monkeypatch):
+    whole = finish(waves.train_batch(programs, tmp_path / "whole", MEMBERS[:2], STEPS, NAMES))
+    here = jax.local_devices()
+    shares = here[:1] * (2 if len(here) == 1 else 1)
+    monkeypatch.setattr(waves, "CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(jax, "local_devices", lambda backend=None: shares)
+    elsewhere = waves.Programs(2)
+    training = waves.train_batch(elsewhere, tmp_path / "parts", MEMBERS[:2], STEPS, NAMES)
+    while not next(training).steps:
+        pass
+    training.close()
+    elsewhere.close()
+    assert (tmp_path / "parts" / "wave-000.safetensors").exists()
+    parts = finish(waves.train_batch(programs, tmp_path / "parts", MEMBERS[:2], STEPS, NAMES))
+    assert all(np.array_equal(a[name], b[name]) for a, b in zip(whole, parts, strict=True) for name in NAMES)
+
+
+def test_a_stage_shorter_than_an_update_has_one(programs, tmp_path):
+    found = finish(waves.train_batch(programs, tmp_path, MEMBERS[:1], BASE.batch_size - 1, NAMES))
+    assert len(found[0][RETURN]) == 1
+
+
+def test_what_a_kill_left_beside_a_finished_wave_is_removed(programs, tmp_path):
+    finish(waves.train_batch(programs, tmp_path, MEMBERS[:1], STEPS, NAMES))
+    for name in ("wave-000.safetensors", "wave-000-part.npz"):
+        (tmp_path / name).write_bytes(b"left over")
+    finish(waves.train_batch(programs, tmp_path, MEMBERS[:1], STEPS, NAMES))
+    assert [path.name for path in tmp_path.iterdir()] == ["wave-000.npz"]
+
+
 def test_damaged_columns_are_one_sentence(tmp_path):
-    (tmp_path / "wave-000.npz").write_bytes(b"half a file")
-    with pytest.raises(CheckpointError, match="Delete it"):
-        waves.read_columns(tmp_path / "wave-000.npz")
+    path, columns = tmp_path / "wave-000.npz", {RETURN: np.arange(4000.0).reshape(2, -1)}
+    waves._write_columns(path, [columns])
+    whole = path.read_bytes()
+    for damaged in (b"half a file", whole[: len(whole) // 2], b""):
+        path.write_bytes(damaged)
+        with pytest.raises(CheckpointError, match="Delete it"):
+            waves.read_columns(path)
+
+
+def test_damaged_curves_are_one_sentence(tmp_path):
+    curves.write_curves(tmp_path, [curves.Curve("own", np.arange(50), {RETURN: np.arange(100.0).reshape(2, -1)})])
+    path = tmp_path / curves.CURVES
+    whole = path.read_bytes()
+    spoiled = bytearray(whole)
+    spoiled[len(whole) // 2 : len(whole) // 2 + 40] = bytes(40)
+    for damaged in (whole[: len(whole) // 2], bytes(spoiled), b""):
+        path.write_bytes(damaged)
+        with pytest.raises(CheckpointError, match="cannot be read"):
+            curves.read_curves(tmp_path)

@@ -10,7 +10,7 @@ from typing import Any
 
 from courtside.cli.arguments import Parser
 from courtside.cli.findings_view import Group, group, group_json, is_news, page, short_group_line, short_line
-from courtside.cli.member import add_member, choose_member
+from courtside.cli.member import add_member, find_trained
 from courtside.cli.numbers import count
 from courtside.errors import ConfigError
 
@@ -40,9 +40,7 @@ class Report:
 
 def main(args: list[str]) -> int:
     found = make_parser().read(args)
-    from courtside.runlog import find_run
-
-    report = examine(find_run(choose_member(found.run, found.member)))
+    report = examine(find_trained(found.run, found.member))
     if found.prove:
         refuse_population(report)
     (print_json if found.json else print_page)(report, found.prove)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from courtside.cli.arguments import Parser, whole_number
-from courtside.cli.member import add_member, choose_member
+from courtside.cli.member import add_member, find_trained
 from courtside.cli.numbers import count, figure
 from courtside.config import MAX_SEED
-from courtside.errors import ConfigError
+from courtside.errors import CheckpointError, ConfigError
 
 ABOUT = """Play episodes with the policy of a run and print its score.
 
@@ -22,10 +22,12 @@ best of several. The `return` that training shows is that of the newest policy w
 
 def main(args: list[str]) -> int:
     found = make_parser().read(args)
-    from courtside import runlog
     from courtside.population.members import is_population, member_dirs
+    from courtside.video import check_path
 
-    run = runlog.find_run(choose_member(found.run, found.member))
+    if found.video is not None:
+        check_path(found.video)
+    run = find_trained(found.run, found.member)
     if not is_population(run):
         return print_one(found, run)
     if found.video is not None:
@@ -59,9 +61,20 @@ def print_members(found: Any, dirs: list[Path]) -> int:
     """Every member of a population, and how their means spread."""
     from courtside.statistics import summarize
 
+    if not dirs:
+        raise CheckpointError(
+            "The population has no members yet: it was stopped while its folders were made; resume it."
+        )
     results = []
     for folder in dirs:
         results.append(evaluate(found, folder))
+        for note in results[-1].notes:
+            print(f"note: member {folder.name}: {note}", file=sys.stderr)
+        if not found.json and len(results) == 1:
+            mode, which = "deterministic" if results[0].deterministic else "sampled", "last" if found.last else "best"
+            print(
+                f"the {which} policy of every member, {count(found.episodes)} episodes each, {mode} actions", flush=True
+            )
         if not found.json:
             print(f"member {folder.name}   mean {figure(results[-1].mean)}, std {figure(results[-1].std)}", flush=True)
     spread = summarize([result.mean for result in results])
@@ -69,7 +82,7 @@ def print_members(found: Any, dirs: list[Path]) -> int:
         members = [result.to_json() for result in results]
         print(json.dumps({"members": members, "spread": spread.to_json()}, allow_nan=False))
         return 0
-    print(f"members     {count(spread.count)}, {count(found.episodes)} episodes each")
+    print(f"members     {count(spread.count)}")
     print(f"means       mean {figure(spread.mean)}, std {figure(spread.std)}, lowest {figure(spread.minimum)}")
     print(f"            IQM {figure(spread.iqm)} (95% interval {figure(spread.iqm_low)} to {figure(spread.iqm_high)})")
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from courtside.cli.arguments import Parser, whole_number
+from courtside.errors import ConfigError
 
 
 def add_member(parser: Parser) -> None:
@@ -24,3 +25,17 @@ def choose_member(run: str, member: int | None) -> str | Path:
     from courtside.population.members import find_member
 
     return find_member(runlog.find_run(run), member)
+
+
+def find_trained(run: str, member: int | None) -> Path:
+    """The folder of a run, a population or one of its members; a search is none of these."""
+    from courtside import runlog
+    from courtside.tune.trials import is_search
+
+    folder = runlog.find_run(choose_member(run, member))
+    if is_search(folder):
+        raise ConfigError(
+            f"{folder} is a search, not a run: its result is in {folder / 'report.md'}, and "
+            f"`courtside train {folder / 'best.json'}` trains the winner."
+        )
+    return folder

@@ -31,12 +31,16 @@ def _ending(result: Any) -> list[str]:
 
 def _next_commands(result: Any) -> list[str]:
     run = shlex.quote(str(result.run_dir))
-    commands = {"go on": f"courtside resume {run}"} if not result.finished else {}
-    commands |= {
-        "evaluate": f"courtside eval {run} --member 0",
-        "what is wrong": f"courtside doctor {run}",
-        "one member": f"courtside resume {run} --member 0 --total-timesteps {2 * max(result.step, 1)}",
-    }
+    if not result.finished:
+        commands = {"go on": f"courtside resume {run}", "evaluate one": f"courtside eval {run} --member 0"}
+    else:
+        more = 2 * result.step
+        commands = {
+            "evaluate": f"courtside eval {run}",
+            "film one": f"courtside eval {run} --member 0 --video out.mp4",
+            "train on": f"courtside resume {run} --total-timesteps {more}",
+        }
+    commands["what is wrong"] = f"courtside doctor {run}"
     return [f"{about + ':':<14} {command}" for about, command in commands.items()]
 
 

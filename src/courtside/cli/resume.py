@@ -11,7 +11,7 @@ from courtside.cli import tune
 from courtside.cli.arguments import Parser, whole_number
 from courtside.cli.member import add_member, choose_member
 from courtside.cli.train import watch
-from courtside.errors import CourtsideError
+from courtside.errors import ConfigError, CourtsideError
 
 ABOUT = """Go on with a run from its newest whole checkpoint.
 
@@ -31,9 +31,17 @@ def main(args: list[str]) -> int:
     add_member(parser)
     found = parser.read(args)
     if search_dir := tune.find_search(found.run):
+        refuse_flags(found)
         return tune.watch(functools.partial(tune.resume, search_dir), notes=[])
     run = choose_member(found.run, found.member)
     return watch(functools.partial(start, run, found.total_timesteps), notes=[])
+
+
+def refuse_flags(found: Any) -> None:
+    """What is for a run alone."""
+    for flag, value in (("--member", found.member), ("--total-timesteps", found.total_timesteps)):
+        if value is not None:
+            raise ConfigError(f"{found.run} is a search that goes on as it was begun; leave {flag} out.")
 
 
 def start(run: str | Path, total_timesteps: int | None, view: Any) -> Any:

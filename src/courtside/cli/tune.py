@@ -102,7 +102,7 @@ def start(config: Config, words: list[str], fixed: tuple[str, ...], found: Any, 
         seeds_per_trial=found.seeds_per_trial,
         budget_seconds=None if found.budget is None else read_budget(found.budget),
     )
-    compare = dict(read_rows(Path(path)) for path in found.compare)
+    compare = read_compared(found.compare)
     from courtside.tune import session
 
     return session.start(config, space, wish, compare, view)
@@ -112,6 +112,19 @@ def resume(run_dir: Path, view: Any) -> Any:
     from courtside.tune import session
 
     return session.resume(run_dir, view)
+
+
+def read_compared(paths: list[str]) -> dict[str, dict[str, Any]]:
+    """All files of --compare by their names, which are those of their rows."""
+    rows: dict[str, dict[str, Any]] = {}
+    for path in paths:
+        name, settings = read_rows(Path(path))
+        if name in rows:
+            raise ConfigError(
+                f"--compare names two files called {name}, but each row needs a name of its own; rename one."
+            )
+        rows[name] = settings
+    return rows
 
 
 def read_rows(path: Path) -> tuple[str, dict[str, Any]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,9 +71,9 @@ def read_curves(run_dir: str | Path) -> list[Curve]:
     if not path.exists():
         return []
     try:
-        with np.load(path) as found:
+        with np.load(io.BytesIO(path.read_bytes())) as found:
             arrays = {key: found[key] for key in found.files}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise CheckpointError(f"{path} cannot be read ({error}); it is damaged.") from error
     names = [str(name) for name in arrays.pop("names")]
     return [_curve(i, name, arrays) for i, name in enumerate(names)]

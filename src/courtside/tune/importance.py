@@ -1,7 +1,7 @@
 """Which settings decided whether a trial was among the good ones?
 
 Optuna's PED-ANOVA (Watanabe et al. 2023, arXiv 2304.10255): how far the best fifth of the trials, in one setting's
-values, stands apart from all trials. Taken over stage 1 alone, where every setting had the same chance. It needs no
+values, stands apart from all trials. Taken over stage 1 alone, where all have the same length and seeds. It needs no
 further library, unlike fANOVA.
 """
 

@@ -1,6 +1,6 @@
 """What a search maximises: the chance to pass and the worst tenth of the seeds, not the luckiest one.
 
-    score = chance + worst tenth + 0.1 · speed        0 to 2.1
+    score = chance + worst tenth + min(0.1, 1/2n) · speed        0 to 2.1, for n seeds
 
 chance: mean over the seeds of 1 for a verdict that passes at the end, ½ for one that held earlier and was lost, else 0.
 worst tenth: mean closeness of the worst ⌈n/10⌉ seeds. Closeness tells how near a seed's last window came to the thresholds,
@@ -30,7 +30,8 @@ RETURN, EPISODES = "charts/episodic_return", "charts/episodes"
 LOST = 0.5
 """What a pass counts that did not last to the end of the run."""
 SPEED = 0.1
-"""Weight of an early pass: enough to choose between settings that always pass, too little to outweigh a seed."""
+"""Weight of an early pass, at most: enough to choose between settings that always pass. With many seeds it is less, half of
+what one seed counts, so that no speed makes up for a seed."""
 WINDOW = 100_000
 """Steps at the end whose return counts where no threshold says otherwise."""
 
@@ -132,8 +133,11 @@ def ratio(value: float | None, op: str, target: float) -> float:
     return min(abs(value), abs(target)) / max(abs(value), abs(target))
 
 
-def judge_trial(results: Sequence[SeedResult], has_thresholds: bool) -> Score:
-    """A trial's score from its seeds; see the head of this file."""
+def judge_trial(results: Sequence[SeedResult], has_thresholds: bool, most_seeds: int = 0) -> Score:
+    """A trial's score from its seeds; see the head of this file.
+
+    Scores that are compared must weigh speed alike: `most_seeds` is the largest number of seeds among them.
+    """
     passed = [result for result in results if result.passed]
     median = float(np.median([r.steps_to_pass for r in passed if r.steps_to_pass is not None])) if passed else None
     if not has_thresholds:
@@ -141,8 +145,13 @@ def judge_trial(results: Sequence[SeedResult], has_thresholds: bool) -> Score:
         low = worst_tenth(np.asarray(returns))
         return Score((float(np.mean(returns)) + low) / 2, 0.0, low, None)
     low = worst_tenth(np.asarray([result.closeness for result in results]))
-    score = float(np.mean([_credit(r) for r in results])) + low + SPEED * float(np.mean([_speed(r) for r in results]))
+    chance, speed = (float(np.mean([worth(r) for r in results])) for worth in (_credit, _speed))
+    score = chance + low + speed_weight(max(len(results), most_seeds)) * speed
     return Score(score, len(passed) / len(results), low, median)
+
+
+def speed_weight(num_seeds: int) -> float:
+    return min(SPEED, 1 / (2 * num_seeds))
 
 
 def _credit(result: SeedResult) -> float:

@@ -25,10 +25,9 @@ from courtside.statistics import wilson_interval
 from courtside.tune.axes import same, short, word
 from courtside.tune.importance import Importance, find_importance
 from courtside.tune.space import changes
-from courtside.tune.trials import FinalRow, Search, Settings, Trial, read_search
+from courtside.tune.trials import WINNER, FinalRow, Search, Settings, Trial, read_search
 
 REPORT, TRIALS, PLOTS = "report.md", "trials.csv", "plots"
-WINNER, PRESET = "winner", "preset"
 SHOWN_IN_TERMINAL, SHOWN_IN_REPORT = 5, 30
 LINE, INDENT = 100, " " * 6
 Cells = list[str]

@@ -29,12 +29,22 @@ from courtside.tune import curves, news, objective, stages, study
 from courtside.tune.news import News
 from courtside.tune.space import Space, changes, distance, from_json, settings_of, shapes
 from courtside.tune.stages import FINAL_SEEDS, Machine, Wish
-from courtside.tune.trials import STAGES, FinalRow, Search, Settings, Stage, Trial, read_search, write_search
+from courtside.tune.trials import (
+    PRESET,
+    STAGES,
+    WINNER,
+    FinalRow,
+    Search,
+    Settings,
+    Stage,
+    Trial,
+    read_search,
+    write_search,
+)
 from courtside.tune.waves import Columns, Programs, make_programs, measure_speed, train_batch
 
 SETTINGS = "settings.json"
 FINAL = "final"
-WINNER, PRESET = "winner", "preset"
 NEIGHBOURS = 4
 """Trials beside a setting that have a say in what it is worth."""
 ALIKE = 0.12
@@ -347,9 +357,9 @@ def _row_seeds(search: Search, name: str) -> tuple[int, ...]:
 
 
 def make_row(name: str, settings: Settings, members: Sequence[Config], columns: Sequence[Columns]) -> FinalRow:
-    """One row of the final round."""
+    """One row of the final round; rows of fewer seeds are scored as the winner's is, since they stand beside it."""
     results = [objective.judge_seed(config, found) for config, found in zip(members, columns, strict=True)]
-    score = objective.judge_trial(results, bool(members[0].thresholds))
+    score = objective.judge_trial(results, bool(members[0].thresholds), FINAL_SEEDS)
     returns = [result.final_return for result in results]
     return FinalRow(
         name=name,

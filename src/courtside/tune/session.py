@@ -19,11 +19,20 @@ from courtside.session import Signals
 from courtside.tune import space as spaces
 from courtside.tune import study
 from courtside.tune.news import News, Opened, Viewer
-from courtside.tune.report import write_report
+from courtside.tune.report import REPORT, write_report
 from courtside.tune.search import member, run
 from courtside.tune.space import Space
 from courtside.tune.stages import Wish
-from courtside.tune.trials import Search, Settings, read_search, write_search
+from courtside.tune.trials import (
+    PRESET,
+    STAGES,
+    STUDY,
+    WINNER,
+    Search,
+    Settings,
+    read_search,
+    write_search,
+)
 from courtside.words import split_words
 
 
@@ -76,7 +85,12 @@ def create(config: Config, space: Space, wish: Wish, compare: dict[str, Settings
 
 
 def _check_row(config: Config, name: str, settings: Settings) -> None:
+    if name in (WINNER, PRESET):
+        raise ConfigError(
+            f"The settings to compare with are called {name}, as a row is that every final round has; rename the file."
+        )
     try:
+        spaces.check_settings(settings)
         member(config, settings, 0).validate()
     except ConfigError as error:
         raise ConfigError(f"The settings to compare with ({name}) cannot be trained: {error}") from error
@@ -84,15 +98,26 @@ def _check_row(config: Config, name: str, settings: Settings) -> None:
 
 def resume(run_dir: str | Path, view: Viewer | None = None) -> SearchResult:
     """Go on with a search from where its folder stands."""
-    search = read_search(run_dir)
-    if search.finished:
-        raise CheckpointError(
-            f"The search {Path(run_dir).name} is finished; see {Path(run_dir) / 'report.md'}, or start a new one."
-        )
+    run_dir, search = Path(run_dir), read_search(run_dir)
+    if search.finished and not _has_lost_its_study(run_dir):
+        return _finish_report(run_dir, search)
     backend.start(search.base, members=backend.num_cores())
     if search.device != (here := backend.describe_device()):
         _tell(view, Notice(f"The search began on {search.device} and goes on on {here}: numbers may differ a little."))
     return drive(run_dir, view)
+
+
+def _has_lost_its_study(run_dir: Path) -> bool:
+    """Whether Optuna's file was deleted, but can be made anew from the stages."""
+    return not (run_dir / STUDY).exists() and (run_dir / STAGES).is_dir()
+
+
+def _finish_report(run_dir: Path, search: Search) -> SearchResult:
+    """The report of a search that was killed before it had one; `report.md` is the last file of it."""
+    if (run_dir / REPORT).exists():
+        raise CheckpointError(f"The search {run_dir.name} is finished; see {run_dir / REPORT}, or start a new one.")
+    write_report(run_dir)
+    return SearchResult(run_dir, search, None)
 
 
 def drive(run_dir: str | Path, view: Viewer | None = None) -> SearchResult:

@@ -77,11 +77,20 @@ _DOORS: Space = (
     Range("gamma", 0.9, 0.99, from_one=True),
     Range("ent_coef", 5e-3, 0.05, log=True),
 )
-PRESET_SPACES: dict[str, Space] = dict.fromkeys(
-    ("redblue", "redblue-honest", "redblue-1v1", "redblue-pair", "redblue-pair-random", "redblue-pair-honest"), _DOORS
+_SWING: Space = (
+    Range("ent_coef", 0.0, 0.02),
+    Range("update_epochs", 1, 10, whole=True),
 )
+PRESET_SPACES: dict[str, Space] = {
+    **dict.fromkeys(
+        ("redblue", "redblue-honest", "redblue-1v1", "redblue-pair", "redblue-pair-random", "redblue-pair-honest"),
+        _DOORS,
+    ),
+    "pendulum": _SWING,
+}
 """Preset -> lines that replace those of the table. The doors' episodes have a few dozen steps and need no far sight; with an
-entropy bonus below these a policy is sure of itself before it has found the key, which is quick where it goes well."""
+entropy bonus below these a policy is sure of itself before it has found the key, which is quick where it goes well. The
+pendulum's preset has no entropy bonus and ten epochs, both of which the table leaves out."""
 
 
 def default_space(config: Config) -> Space:
@@ -240,7 +249,7 @@ def _value(name: str, text: str) -> Any:
     kind = searchable()[name]
     if name == "hidden_sizes":
         if not all(parse_whole(size) for size in text.split("x")):
-            raise ConfigError(f"--space {name} has {text!r}, but layers are written with an x between, such as 64x64.")
+            raise ConfigError(f"{name} has {text!r}, but layers are written with an x between, such as 64x64.")
         return text
     if name in SCHEDULES and "(" not in text:
         return _number(name, text, text)
@@ -256,6 +265,17 @@ def _value(name: str, text: str) -> Any:
 def changes(config: Config, settings: Settings) -> Settings:
     """The settings of a trial as `config.override` takes them."""
     return {name: _change(config, name, value) for name, value in settings.items()}
+
+
+def check_settings(settings: Settings) -> None:
+    """Refuse settings, written by hand, that no search may change or that are not even of a kind to be read."""
+    for name, value in settings.items():
+        if name not in searchable():
+            raise ConfigError(f"{name} cannot be set here, only {', '.join(searchable())} can; leave it out.")
+        if name in SCHEDULES and (isinstance(value, bool) or not isinstance(value, int | float | str)):
+            raise ConfigError(f"{name} is {value!r}, but it must be a number or a schedule such as linear(1e-3, 0).")
+        if name == "hidden_sizes" and isinstance(value, str):
+            _value(name, value)
 
 
 def _change(config: Config, name: str, value: Any) -> Any:

@@ -6,6 +6,7 @@ was measured on this machine, compiling included. Pure arithmetic: no JAX, no cl
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -75,12 +76,11 @@ def read_budget(text: str) -> float:
 
 
 def write_duration(seconds: float) -> str:
-    """Rounded up, as --budget reads it: 95 -> 2m."""
+    """Rounded up, as --budget reads it: 95 -> 2m, 7201 -> 2h1m."""
     if seconds <= 90:
-        return f"{max(1, int(-(-seconds // 1)))}s"
-    return (
-        f"{int(-(-seconds // 60))}m" if seconds < 2 * 3600 else f"{int(seconds // 3600)}h{int(seconds % 3600 // 60)}m"
-    )
+        return f"{max(1, math.ceil(seconds))}s"
+    minutes = math.ceil(seconds / 60)
+    return f"{minutes}m" if minutes < 120 else f"{minutes // 60}h{minutes % 60}m"
 
 
 def plan_by_trials(config: Config, wish: Wish, is_accelerator: bool) -> tuple[Stage, ...]:
@@ -126,24 +126,26 @@ def _batch_size(trials: int, is_accelerator: bool) -> int:
 def stage_steps(config: Config, number: int, count: int, is_accelerator: bool) -> int:
     """Length of the runs of a stage; the last is as long as the preset's.
 
-    The first has a share of that, but no less than three windows of the verdict: two to learn in and one to be judged by.
+    The first has a share of that, but no less than three windows of the verdict, two to learn in and one to be judged by,
+    and no less than one update.
     """
     full = config.run.total_timesteps
     if number == count:
         return full
     window = max((threshold.window_steps for threshold in config.thresholds), default=0)
     share = LONGER_SHARE if is_accelerator else FIRST_SHARE
-    return min(full, max(full // share, 3 * window) * 2 ** (number - 1))
+    return min(full, max(full // share, 3 * window, config.batch_size) * 2 ** (number - 1))
 
 
 def plan_by_budget(config: Config, wish: Wish, machine: Machine) -> tuple[tuple[Stage, ...], int]:
     """The largest plan that fits the budget, and the seeds of each row that the winner is compared with."""
     budget = wish.budget_seconds or 0.0
     steps = (SAFETY * budget - compile_time(wish, machine)) * machine.speed
-    rivals = _rival_seeds(config, wish, machine, steps)
-    left = steps - final_work(config, wish.num_rows, rivals, machine)
     plans = _ambitions(config, wish, machine)
-    if (needed := plan_work(plans[-1], machine)) > left:
+    needed = plan_work(plans[-1], machine)
+    rivals = _rival_seeds(config, wish, machine, steps, needed)
+    left = steps - final_work(config, wish.num_rows, rivals, machine)
+    if needed > left:
         extra = needed + final_work(config, wish.num_rows, LEAST_RIVAL_SEEDS, machine) - steps
         raise ConfigError(_too_small(config, wish, budget + 1.1 * extra / machine.speed / SAFETY, machine))
     return next(plan for plan in plans if plan_work(plan, machine) <= left), rivals
@@ -164,19 +166,22 @@ def _ambitions(config: Config, wish: Wish, machine: Machine) -> list[tuple[Stage
     return [_make_stages(config, wish.stages, trials, first, last, machine.is_accelerator) for trials, last in lasts]
 
 
-def _rival_seeds(config: Config, wish: Wish, machine: Machine, steps: float) -> int:
-    """As many seeds as the winner has where the final round stays under half of the work, else fewer."""
+def _rival_seeds(config: Config, wish: Wish, machine: Machine, steps: float, least: int) -> int:
+    """As many seeds as the winner has where the final round stays under half of the work and leaves the `least` that the
+    stages need, else fewer."""
     for seeds in (FINAL_SEEDS, 8):
-        if final_work(config, wish.num_rows, seeds, machine) <= steps / 2:
+        if final_work(config, wish.num_rows, seeds, machine) <= min(steps / 2, steps - least):
             return seeds
     return LEAST_RIVAL_SEEDS
 
 
 def _too_small(config: Config, wish: Wish, needed: float, machine: Machine) -> str:
+    asked, fewer = (MIN_TRIALS, "") if wish.trials is None else (wish.trials, "fewer --trials, ")
     return (
-        f"--budget {write_duration(wish.budget_seconds or 0)} is too small: {MIN_TRIALS} settings in {wish.stages} stages and the "
-        f"winner on {FINAL_SEEDS} fresh seeds of {config.run.total_timesteps:,} steps take about {write_duration(needed)} at "
-        f"{machine.speed:,.0f} steps/s. Give --budget {write_duration(needed)}, fewer --stages or fewer --total-timesteps."
+        f"--budget {write_duration(wish.budget_seconds or 0)} is too small: {asked} setting{'s' * (asked != 1)} in {wish.stages} "
+        f"stage{'s' * (wish.stages != 1)} and the winner on {FINAL_SEEDS} fresh seeds of {config.run.total_timesteps:,} steps take "
+        f"about {write_duration(needed)} at {machine.speed:,.0f} steps/s. Give --budget {write_duration(needed)}, {fewer}fewer "
+        "--stages or fewer --total-timesteps."
     )
 
 

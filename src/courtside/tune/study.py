@@ -117,7 +117,8 @@ def open_book(run_dir: str | Path, search: Search | None = None) -> Iterator[Boo
         if type(error).__module__.partition(".")[0] not in ("sqlite3", "sqlalchemy", "optuna", "alembic"):
             raise
         raise CheckpointError(
-            f"{path} cannot be read: it is damaged, or not a study of Optuna ({type(error).__name__})."
+            f"{path} cannot be read: it is damaged, or not a study of Optuna ({type(error).__name__}). Delete it: "
+            "`courtside resume` makes it anew from what lies in stages/."
         ) from error
     try:
         _check_owner(path, study, search)
@@ -128,7 +129,7 @@ def open_book(run_dir: str | Path, search: Search | None = None) -> Iterator[Boo
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """Without a sync at every write: a kill loses nothing, and everything in the file follows from the stage folders."""
+    """Without a sync at every write: a kill loses nothing, and what a power cut spoils is made anew from the stages."""
     connection = sqlite3.connect(path, timeout=60)
     connection.execute("PRAGMA synchronous=OFF")
     return connection

@@ -19,6 +19,8 @@ FORMAT = 1
 SEARCH = "search.json"
 STUDY = "study.sqlite3"
 STAGES = "stages"
+WINNER, PRESET = "winner", "preset"
+"""Rows that every final round has."""
 
 Settings = dict[str, Any]
 """Setting -> value, by the flat names of the flags: a number, a text, True or False."""

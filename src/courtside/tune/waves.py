@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import time
+import zipfile
 from collections.abc import Generator, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,8 +24,9 @@ from courtside import checkpoint, storage
 from courtside.config import Config
 from courtside.engines import COMPILE_THREAD, MAX_CHUNK
 from courtside.errors import CheckpointError
-from courtside.population.batch import program_key
+from courtside.population.batch import group_by_program, program_key
 from courtside.population.engine import PopulationEngine, members_that_fit, trains_side_by_side
+from courtside.types import TrainState
 
 SAVE_SECONDS = 10.0
 CHUNK_SECONDS = 1.0
@@ -102,7 +104,7 @@ def make_programs(config: Config) -> Programs:
     probe = PopulationEngine([config])
     fitting = members_that_fit(probe.single)
     probe.close()
-    return Programs(devices * max(1, min(WIDE, fitting)))
+    return Programs(max(devices, min(WIDE * devices, fitting)))
 
 
 def measure_speed(programs: Programs, config: Config, seconds: float = 1.0) -> float:
@@ -121,10 +123,8 @@ def measure_speed(programs: Programs, config: Config, seconds: float = 1.0) -> f
 
 def make_waves(configs: Sequence[Config], width: int) -> list[list[int]]:
     """Indices of the members that are trained together: of one program, at most `width`."""
-    groups: dict[Hashable, list[int]] = {}
-    for i, config in enumerate(configs):
-        groups.setdefault(program_key(config), []).append(i)
-    return [group[start : start + width] for group in groups.values() for start in range(0, len(group), width)]
+    groups = group_by_program(configs)
+    return [group[start : start + width] for group in groups for start in range(0, len(group), width)]
 
 
 def train_batch(
@@ -143,6 +143,7 @@ def train_batch(
         if not path.exists():
             yield from _compile_wave(programs, configs[wave[0]])
             yield from _train_wave(programs, path, [configs[i] for i in wave], steps, names)
+        _remove_parts(path)
         columns = read_columns(path)
         found |= {i: {name: column[j] for name, column in columns.items()} for j, i in enumerate(wave)}
     return [found[i] for i in range(len(configs))]
@@ -160,10 +161,10 @@ def _train_wave(
     programs: Programs, path: Path, configs: Sequence[Config], steps: int, names: Sequence[str]
 ) -> Generator[Chunk, None, None]:
     program, config = programs.get(configs[0]), configs[0]
-    num_updates = steps // config.batch_size
+    num_updates = max(1, steps // config.batch_size)
     engine = program.engine
     engine.replace_members([*configs, *[configs[-1]] * (programs.width - len(configs))])
-    state, update, pieces = _load(engine, path)
+    state, update, pieces = _load(engine, path, len(configs))
     saved = time.monotonic()
     while update < num_updates:
         length, begun = min(program.length, num_updates - update, MAX_CHUNK), time.perf_counter()
@@ -173,17 +174,17 @@ def _train_wave(
         update += length
         pieces.append({name: rows[name][: len(configs)] for name in names if name in rows})
         if time.monotonic() - saved > SAVE_SECONDS and update < num_updates:
-            _save(path, state, update, pieces)
+            _save(path, engine.members(state)[: len(configs)], update, pieces)
             saved = time.monotonic()
         try:
             yield Chunk(len(configs) * length * config.batch_size, seconds)
         except GeneratorExit:
             if update < num_updates:
-                _save(path, state, update, pieces)
+                _save(path, engine.members(state)[: len(configs)], update, pieces)
             else:
-                _finish(path, pieces)
+                _write_columns(path, pieces)
             raise
-    _finish(path, pieces)
+    _write_columns(path, pieces)
 
 
 def _state_path(path: Path) -> Path:
@@ -194,25 +195,27 @@ def _part_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}-part.npz")
 
 
-def _save(path: Path, state: Any, update: int, pieces: list[Columns]) -> None:
-    """The columns first: a kill in between leaves more of them than the state needs, which does no harm."""
+def _save(path: Path, members: Sequence[TrainState], update: int, pieces: list[Columns]) -> None:
+    """The columns first: a kill in between leaves more of them than the states need, which does no harm.
+
+    The members one by one, so that a machine with another number of devices can go on with them.
+    """
     _write_columns(_part_path(path), pieces)
-    checkpoint.save(_state_path(path), state, {"update": update})
+    checkpoint.save(_state_path(path), tuple(members), {"update": update})
 
 
-def _finish(path: Path, pieces: list[Columns]) -> None:
-    _write_columns(path, pieces)
+def _remove_parts(path: Path) -> None:
+    """What was kept while a wave was under way; a kill may have left it beside the finished wave."""
     for leftover in (_state_path(path), _part_path(path)):
         leftover.unlink(missing_ok=True)
 
 
-def _load(engine: PopulationEngine, path: Path) -> tuple[Any, int, list[Columns]]:
+def _load(engine: PopulationEngine, path: Path, count: int) -> tuple[Any, int, list[Columns]]:
     """State, updates done and columns of the wave under way; the members' start where nothing was saved."""
-    fresh = engine.init()
-    if not _state_path(path).exists():
-        return fresh, 0, []
-    state, meta = checkpoint.load(_state_path(path), fresh)
-    state = jax.tree.map(lambda x, like: jax.device_put(x, like.sharding), state, fresh)
+    if not (_state_path(path).exists() and _part_path(path).exists()):
+        return engine.init(), 0, []
+    found, meta = checkpoint.load(_state_path(path), (engine.template(),) * count)
+    state = engine.stack([*found, *[found[-1]] * (engine.num_members - count)])
     columns = read_columns(_part_path(path))
     update = int(meta["update"])
     return state, update, [{name: column[:, :update] for name, column in columns.items()}]
@@ -230,9 +233,9 @@ def _write_columns(path: Path, pieces: list[Columns]) -> None:
 def read_columns(path: Path) -> Columns:
     """The columns of a wave, one array [members, updates] per metric."""
     try:
-        with np.load(path, allow_pickle=False) as found:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as found:
             return {name.replace("|", "/"): found[name] for name in found.files}
-    except (OSError, ValueError, EOFError, KeyError) as error:
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
         raise CheckpointError(
             f"{path} cannot be read: it was damaged or removed. Delete it; `courtside resume` then trains that part again."
         ) from error

@@ -20,6 +20,7 @@ from courtside.errors import CheckpointError, ConfigError
 from courtside.events import Evaluated, Progress, Standing
 from courtside.population import session as population
 from courtside.population.members import find_member, member_dirs
+from courtside.population.plan import plan_waves
 
 SMALL = {"total_timesteps": 4_096, "num_envs": 4, "num_steps": 32, "eval_episodes": 4, "tensorboard": False, "seed": 5}
 
@@ -94,6 +95,14 @@ def test_median_leaves_out_members_without_an_episode():
     assert population.median_rows(rows[1:2])[0]["charts/episodic_return"] is None
 
 
+def test_the_first_bad_tensor_is_a_code_and_has_no_median():
+    rows = [
+        [{"step": 8, "update": 1, "health/first_bad": code, "losses/entropy": 1.0}] for code in (0.0, 5.0, 0.0, 6.0)
+    ]
+    assert population.median_rows(rows)[0]["health/first_bad"] == 5.0
+    assert population.median_rows(rows[:1])[0]["health/first_bad"] == 0.0
+
+
 def test_ctrl_c_saves_all_and_resume_ends_equal(whole, tmp_path):
     view = Watcher(lambda: os.kill(os.getpid(), signal.SIGINT))
     stopped = session.train(small(tmp_path, seeds=3), view=view)
@@ -107,17 +116,46 @@ def test_ctrl_c_saves_all_and_resume_ends_equal(whole, tmp_path):
 
 
 def test_kill_while_members_are_being_saved(whole, tmp_path):
-    """Some members have the newest moment already, others not: all go on from the one before."""
+    """Some members have the newest moment already, others not: all go on from the one before, and nothing newer stays."""
     run = tmp_path / "run"
     shutil.copytree(whole[0].run_dir, run)
     folders = member_dirs(run)
     for folder in folders:
         (folder / "verdict.json").unlink()
     checkpoint.find_checkpoints(folders[2] / "checkpoints")[0].unlink()
-    update = population.newest_common(folders)
-    assert 0 < update < 32
+    (wave,) = plan_waves(dict(enumerate(folders)), 16)
+    assert wave.members == (0, 1, 2)
+    assert 0 < wave.update < 32
     session.resume(run)
     assert outcomes(run) == outcomes(whole[0].run_dir)
+
+
+def test_members_that_share_no_moment_go_on_apart(whole, tmp_path):
+    """One is finished but for its verdict, one stands in the middle, one has lost all: each ends as it would have."""
+    run = tmp_path / "run"
+    shutil.copytree(whole[0].run_dir, run)
+    folders = member_dirs(run)
+    for folder in folders:
+        (folder / "verdict.json").unlink()
+    checkpoint.find_checkpoints(folders[1] / "checkpoints")[0].unlink()
+    for path in checkpoint.find_checkpoints(folders[0] / "checkpoints")[1:]:
+        path.unlink()
+    shutil.rmtree(folders[2] / "checkpoints")
+    waves = plan_waves(dict(enumerate(folders)), 16)
+    assert [wave.members for wave in waves] == [(0,), (1,), (2,)]
+    assert (waves[0].update, waves[2].update) == (32, 0)
+    assert session.resume(run).finished
+    assert outcomes(run) == outcomes(whole[0].run_dir)
+
+
+def test_opponents_that_are_runs_are_copied_into_every_member(tmp_path):
+    duel = {"num_envs": 4, "num_steps": 8, "total_timesteps": 64, "eval_every": 0, "tensorboard": False, "snapshots": 0}
+    base = config.override(presets.find_preset("redblue-1v1"), **duel, num_minibatches=1, runs_dir=str(tmp_path))
+    rival = session.train(base).run_dir
+    result = session.train(config.override(base, opponents=(f"blue={rival}",), seeds=2))
+    shutil.rmtree(rival)
+    assert all((folder / "opponents/blue_0.safetensors").exists() for folder in member_dirs(result.run_dir))
+    assert session.resume(result.run_dir, total_timesteps=128).update == 4
 
 
 def test_kill_9_and_resume(whole, tmp_path):
@@ -149,8 +187,20 @@ def test_a_member_goes_on_alone(whole, tmp_path, capsys):
     assert runlog.read_rows(run / "members/01")[-1]["update"] == 34
     assert main(["eval", str(run), "--member", "1", "--episodes", "2", "--json"]) == 0
     capsys.readouterr()
-    with pytest.raises(CheckpointError, match="is finished"):
-        session.resume(run)
+    with pytest.raises(CheckpointError, match="member 01 was trained on alone, and going on with all would undo that"):
+        session.resume(run, total_timesteps=4_352)
+    assert runlog.read_rows(run / "members/01")[-1]["update"] == 34
+
+
+def test_a_kill_while_the_new_length_is_written_leaves_one_plan(whole, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(whole[0].run_dir, run)
+    longer = config.override(runlog.read_config(run), total_timesteps=4_352)
+    runlog.write_config(run, longer)
+    result = session.resume(run)
+    assert result.finished
+    assert {runlog.read_config(folder).run.total_timesteps for folder in member_dirs(run)} == {4_352}
+    assert {runlog.read_rows(folder)[-1]["update"] for folder in member_dirs(run)} == {34}
 
 
 def test_eval_of_all_members(whole, capsys):
@@ -165,7 +215,7 @@ def test_waves_give_the_same(whole, tmp_path, monkeypatch):
     view = Watcher()
     result = session.train(small(tmp_path, seeds=3), view=view)
     assert outcomes(result.run_dir) == outcomes(whole[0].run_dir)
-    assert "Memory is short: of 3 members at most 2 fit at once" in str(view.seen)
+    assert "trained in 2 waves, one after the other, because at most 2 fit" in str(view.seen)
 
 
 @pytest.mark.parametrize(
@@ -188,16 +238,20 @@ def test_bad_input_is_one_sentence(whole, args, words, capsys):
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("verb", ["eval", "doctor"])
+def test_a_search_is_no_run(verb, whole, tmp_path, capsys):
+    shutil.copy(whole[0].run_dir / "config.json", tmp_path)
+    (tmp_path / "search.json").write_text("{}")
+    assert main([verb, str(tmp_path)]) == 2
+    assert "is a search, not a run" in capsys.readouterr().err
+
+
 def test_a_lost_member_stops_the_population_but_nothing_is_lost(whole, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(whole[0].run_dir, run)
     shutil.rmtree(run / "members/01")
     before = outcomes(run)
     with pytest.raises(CheckpointError, match="lacks the member 01"):
-        session.resume(run)
-    shutil.copytree(whole[0].run_dir / "members/01", run / "members/01")
-    shutil.rmtree(run / "members/01/checkpoints")
-    with pytest.raises(CheckpointError, match="has no whole checkpoint"):
         session.resume(run)
     assert {name: outcome(run / "members" / name) for name in before} == before
 

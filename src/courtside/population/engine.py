@@ -264,7 +264,8 @@ def members_that_fit(single: JaxEngine) -> int:
     """How many members may be trained at once with the memory that is free now; at least one."""
     free = memory.device_mb() if trains_side_by_side() else available_mb()
     each = sum(single.memory_mb().values()) if trains_side_by_side() else 2 * memory.tree_mb(single.template())
-    return 1_000_000 if free is None else max(1, int(MEMORY_SHARE * free / max(each, 1e-9)))
+    devices = len(jax.local_devices()) if trains_side_by_side() else 1
+    return 1_000_000 if free is None else devices * max(1, int(MEMORY_SHARE * free / max(each, 1e-9)))
 
 
 def _over_members(function: Callable[..., Any], *stacks: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from courtside import runlog, storage
@@ -11,6 +12,8 @@ from courtside.config import Config
 from courtside.errors import CheckpointError, ConfigError
 
 FOLDER = "members"
+ALONE = "alone.json"
+"""Lies in the folder of a member that was resumed by itself."""
 _NAME = re.compile(r"\d{2,}")
 
 
@@ -49,12 +52,29 @@ def create_folders(config: Config) -> Path:
 
 def find_member(run_dir: str | Path, index: int) -> Path:
     """The folder of one member, or a sentence that says which there are."""
-    dirs = member_dirs(run_dir)
-    if not dirs:
+    if not is_population(run_dir):
         raise ConfigError(f"--member {index} needs a population, but {run_dir} is a single run; leave it out.")
-    if not 0 <= index < len(dirs):
-        raise ConfigError(f"There is no member {index} in {run_dir}: it has members 0 to {len(dirs) - 1}.")
-    return dirs[index]
+    folder, dirs = member_dir(Path(run_dir), index), member_dirs(run_dir)
+    if folder not in dirs:
+        there = f"it has members {int(dirs[0].name)} to {int(dirs[-1].name)}" if dirs else "it has none yet"
+        raise ConfigError(f"There is no member {index} in {run_dir}: {there}.")
+    return folder
+
+
+def note_alone(run_dir: Path) -> None:
+    """Remember that a member goes on by itself: from then on it is no longer at the same point as the others."""
+    if run_dir.parent.name == FOLDER and (run_dir.parent.parent / runlog.CONFIG).exists():
+        storage.write_json(run_dir / ALONE, {"alone": True})
+
+
+def refuse_loners(dirs: Sequence[Path]) -> None:
+    """Going on with all would undo what one of them has learned alone."""
+    loners = [folder for folder in dirs if (folder / ALONE).exists()]
+    if loners:
+        raise CheckpointError(
+            f"The member {loners[0].name} was trained on alone, and going on with all would undo that. Resume the members one by "
+            f"one (courtside resume {loners[0]}), or delete {loners[0] / ALONE} to let it start from where the others are."
+        )
 
 
 def require_whole(run_dir: Path, config: Config) -> list[Path]:

@@ -5,6 +5,7 @@ verdicts, signals. Worlds outside JAX run as processes instead (`population.proc
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,7 @@ import numpy as np
 
 from courtside import backend, checkpoint, runlog, snapshots
 from courtside.config import Config, override
-from courtside.engines import make_engine
+from courtside.engines import Engine, make_engine
 from courtside.engines.jax_engine import JaxEngine
 from courtside.errors import CheckpointError, ConfigError
 from courtside.events import (
@@ -35,13 +36,15 @@ from courtside.events import (
 from courtside.health.verdict import VerdictTracker, to_json
 from courtside.population import loop
 from courtside.population.engine import PopulationEngine, Shards, members_that_fit
-from courtside.population.members import create_folders, member_dir, require_whole
-from courtside.population.results import Results, read_results, write_results
+from courtside.population.members import create_folders, member_configs, refuse_loners, require_whole
+from courtside.population.plan import Wave, forget_after, plan_waves, whole_updates
+from courtside.population.results import Results, is_finished, read_results, write_results
 from courtside.recruit import keep
 from courtside.runlog import RunLog
 from courtside.session import Saver, Signals, View, explain_new_length, may_stop, pipeline_of, tell
 from courtside.types import TrainState
 
+FIRST_BAD = "health/first_bad"
 MAX_WRITERS = 16
 """Members whose files are written at the same time."""
 
@@ -69,24 +72,33 @@ def train(config: Config, *, view: View | None = None) -> PopulationResult:
     single = make_engine(config)  # whatever is wrong with the world is told before a folder is made
     single.close()
     run_dir = create_folders(config)
-    return _drive(config, run_dir, view, is_jax=isinstance(single, JaxEngine))
+    for folder in require_whole(run_dir, config):
+        keep(single.opponents, folder)
+    return _drive(config, run_dir, single, view)
 
 
 def resume(run_dir: Path, *, view: View | None = None, total_timesteps: int | None = None) -> PopulationResult:
-    """Go on with all members from the newest moment that every one of them has whole."""
+    """Go on with all members, each from the newest moment that it can share with others."""
     config = runlog.read_config(run_dir)
+    dirs = require_whole(run_dir, config)
+    refuse_loners(dirs)
     if total_timesteps is not None and total_timesteps != config.run.total_timesteps:
         tell(view, Notice(explain_new_length(config, total_timesteps)))
         config = override(config, total_timesteps=total_timesteps)
         config.validate()
-        for folder in require_whole(run_dir, config):
-            runlog.write_config(folder, override(runlog.read_config(folder), total_timesteps=total_timesteps))
         runlog.write_config(run_dir, config)
-    require_whole(run_dir, config)
+    for folder, member in zip(dirs, member_configs(config), strict=True):
+        if runlog.read_config(folder).run.total_timesteps != config.run.total_timesteps:
+            runlog.write_config(folder, member)
+    if all(is_finished(folder, runlog.read_config(folder)) for folder in dirs):
+        raise CheckpointError(
+            f"The population {run_dir.name} is finished: all {config.run.total_timesteps:,} steps of its members are done. "
+            "Give a larger --total-timesteps to train on, or evaluate it with `courtside eval`."
+        )
     backend.start(config, members=config.run.seeds)
-    single = make_engine(config, member_dir(run_dir, 0))
+    single = make_engine(config, dirs[0])
     single.close()
-    return _drive(config, run_dir, view, is_jax=isinstance(single, JaxEngine))
+    return _drive(config, run_dir, single, view)
 
 
 def _refuse(config: Config) -> None:
@@ -100,15 +112,17 @@ def _refuse(config: Config) -> None:
         )
 
 
-def _drive(config: Config, run_dir: Path, view: View | None, is_jax: bool) -> PopulationResult:
+def _drive(config: Config, run_dir: Path, single: Engine, view: View | None) -> PopulationResult:
     begun = time.perf_counter()
     _raise_file_limit(config.run.seeds)
     with Signals() as signals:
-        if is_jax:
-            update = _train_waves(config, run_dir, view, signals)
+        if isinstance(single, JaxEngine):
+            _train_waves(config, run_dir, single, view, signals)
         else:
-            update = _train_processes(config, run_dir, view, signals)
-    finished = update >= config.num_updates
+            _train_processes(config, run_dir, view, signals)
+    dirs = require_whole(run_dir, config)
+    finished = all(is_finished(folder, runlog.read_config(folder)) for folder in dirs)
+    update = min(max(whole_updates(folder), default=0) for folder in dirs)
     results = read_results(run_dir)
     write_results(run_dir, results)
     stopped_by = None if finished else signals.caught
@@ -132,44 +146,38 @@ def _raise_file_limit(num_members: int) -> None:
 # --- JAX worlds ------------------------------------------------------------------------------------------------------
 
 
-def _train_waves(config: Config, run_dir: Path, view: View | None, signals: Signals) -> int:
-    """All members at once, or wave after wave where memory is short; returns the updates that every member has done."""
-    waves, note = plan_waves(config)
-    done = []
+def _train_waves(config: Config, run_dir: Path, single: JaxEngine, view: View | None, signals: Signals) -> None:
+    """All members that are not finished: at once, or wave after wave."""
+    dirs = {i: folder for i, folder in enumerate(require_whole(run_dir, config)) if not _is_done(folder)}
+    most = members_that_fit(single)
+    waves = plan_waves(dirs, most)
     for i, wave in enumerate(waves):
-        notes = [note] if note and i == 0 else [f"Members {wave[0]} to {wave[-1]} are next."] if note else []
-        done.append(_train_wave(config, run_dir, wave, view, signals, notes))
+        notes = [_describe_wave(wave, i, len(waves), most)] if len(waves) > 1 else []
+        _train_wave(config, [dirs[i] for i in wave.members], wave.update, view, signals, notes)
         if signals.caught:
             break
-    return min(done) if len(done) == len(waves) else 0
 
 
-def plan_waves(config: Config) -> tuple[list[range], str]:
-    """Which members are trained together, and what to say where that is not all of them."""
-    single = make_engine(config)
-    assert isinstance(single, JaxEngine)
-    most, members = members_that_fit(single), config.run.seeds
-    num_waves = -(-members // most)
-    waves = [range(int(w[0]), int(w[-1]) + 1) for w in np.array_split(np.arange(members), num_waves)]
-    if num_waves == 1:
-        return waves, ""
-    return waves, (
-        f"Memory is short: of {members} members at most {most} fit at once, so they are trained in {num_waves} waves, "
-        "one after the other. The results are the same."
+def _is_done(folder: Path) -> bool:
+    return is_finished(folder, runlog.read_config(folder))
+
+
+def _describe_wave(wave: Wave, index: int, num_waves: int, most: int) -> str:
+    """Said before each wave; the first time also why there are several."""
+    names = f"members {wave.members[0]} to {wave.members[-1]}"
+    if index:
+        return f"Wave {index + 1} of {num_waves}: {names}."
+    return (
+        f"The members are trained in {num_waves} waves, one after the other, because at most {most:,} fit into memory at once or "
+        f"some are further than others; the results are the same. The first: {names}."
     )
 
 
 def _train_wave(
-    config: Config, run_dir: Path, wave: range, view: View | None, signals: Signals, notes: Sequence[str]
-) -> int:
-    dirs = [member_dir(run_dir, i) for i in wave]
+    config: Config, dirs: Sequence[Path], update: int, view: View | None, signals: Signals, notes: Sequence[str]
+) -> None:
     configs = [runlog.read_config(folder) for folder in dirs]
     engine = PopulationEngine(configs, dirs[0])
-    update = newest_common(dirs)
-    if update >= config.num_updates and all((folder / runlog.VERDICT).exists() for folder in dirs):
-        _refuse_finished(config, run_dir, wave)
-        engine.close()
-        return update
     state = _load(engine, configs, dirs, update)
     if update:
         notes = [*notes, f"Going on from step {update * config.batch_size:,} (update {update:,}) of every member."]
@@ -179,49 +187,10 @@ def _train_wave(
             for shown in members.translate(event):
                 tell(view, shown)
             if isinstance(event, Settled):
-                update = event.update
                 members.keep_moment(event)
                 members.save_if_due(event, signals.caught is not None)
             if signals.caught and may_stop(event, config):
                 break
-    return update
-
-
-def _refuse_finished(config: Config, run_dir: Path, wave: range) -> None:
-    """Nothing is left to do: said as an error where it is true of the whole population."""
-    if len(wave) == config.run.seeds:
-        raise CheckpointError(
-            f"The population {run_dir.name} is finished: all {config.run.total_timesteps:,} steps of its members are done. "
-            "Give a larger --total-timesteps to train on, or evaluate it with `courtside eval`."
-        )
-
-
-def newest_common(dirs: Sequence[Path]) -> int:
-    """The newest update of which every member has a whole checkpoint; 0 where they start from the beginning."""
-    updates = [_whole_updates(folder) for folder in dirs]
-    if common := set.intersection(*updates):
-        return max(common)
-    if max(map(len, updates)) <= 1 and not all(updates):
-        return 0  # killed before every member had its first
-    if not all(updates):
-        lost = dirs[next(i for i, found in enumerate(updates) if not found)]
-        raise CheckpointError(
-            f"The member {lost} has no whole checkpoint although others have; resume those one by one: "
-            f"courtside resume {dirs[0]}."
-        )
-    ahead = max(zip(updates, dirs, strict=True), key=lambda pair: max(pair[0]))[1]
-    raise CheckpointError(
-        f"The members have no checkpoint of the same update: {ahead.name} was trained on alone, to update "
-        f"{max(_whole_updates(ahead)):,}. Resume the members one by one: courtside resume {dirs[0]}."
-    )
-
-
-def _whole_updates(folder: Path) -> set[int]:
-    found = set()
-    for path in checkpoint.find_checkpoints(folder / checkpoint.FOLDER):
-        with contextlib.suppress(CheckpointError):
-            found.add(int(checkpoint.read_meta(path)["update"]))
-    return found
 
 
 def _load(engine: PopulationEngine, configs: Sequence[Config], dirs: Sequence[Path], update: int) -> Shards | None:
@@ -242,11 +211,13 @@ class _Members:
     ) -> None:
         self.config, self.engine = config, engine
         self.writers = ThreadPoolExecutor(MAX_WRITERS)
+        self.best_median = -math.inf
+        """The best evaluation of the median member that was shown."""
         self.logs: list[RunLog] = []
         for member, folder in zip(configs, dirs, strict=True):
             self.logs.append(RunLog.resume(folder, update, update * config.batch_size, member))
-            keep(engine.opponents, folder)
             (folder / runlog.VERDICT).unlink(missing_ok=True)
+        forget_after(dirs, update)
         pipeline = pipeline_of(config, engine.single)
         self.savers = [Saver(folder, member, pipeline) for folder, member in zip(dirs, configs, strict=True)]
         self.trackers = [VerdictTracker(config.thresholds) for _ in dirs]
@@ -293,7 +264,9 @@ class _Members:
             case MembersEvaluated():
                 names = event.metrics[0]
                 median = {name: float(np.median([found[name] for found in event.metrics])) for name in names}
-                yield Evaluated(event.step, event.update, median, any(event.is_best))
+                is_best = median["eval/episodic_return"] > self.best_median
+                self.best_median = max(self.best_median, median["eval/episodic_return"])
+                yield Evaluated(event.step, event.update, median, is_best)
             case _:
                 yield event
 
@@ -335,25 +308,31 @@ def median_rows(rows: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]
     blanked = [[runlog.blank_episodes(row) for row in member] for member in rows]
     shown = [{"step": row["step"], "update": row["update"]} for row in blanked[0]]
     for name in blanked[0][0]:
-        if name in ("step", "update"):
-            continue
-        values = np.array([[row[name] for row in member] for member in blanked], np.float64)  # None becomes NaN
-        known = np.asarray(~np.isnan(values).all(axis=0))
-        medians = np.nanmedian(values[:, known], axis=0).tolist()
-        column = iter(medians)
-        for row, is_known in zip(shown, known, strict=True):
-            row[name] = next(column) if is_known else None
+        if name not in ("step", "update"):
+            values = np.array([[row[name] for row in member] for member in blanked], np.float64)  # None becomes NaN
+            for row, column in zip(shown, values.T, strict=True):
+                row[name] = _first_code(column) if name == FIRST_BAD else _median(column)
     return shown
+
+
+def _median(values: np.ndarray) -> float | None:
+    known = np.sort(values[~np.isnan(values)])
+    return float((known[(len(known) - 1) // 2] + known[len(known) // 2]) / 2) if len(known) else None
+
+
+def _first_code(codes: np.ndarray) -> float:
+    """A code has no median: the earliest tensor that is bad in any member."""
+    bad = codes[codes > 0]
+    return float(bad.min()) if len(bad) else 0.0
 
 
 # --- worlds outside JAX ----------------------------------------------------------------------------------------------
 
 
-def _train_processes(config: Config, run_dir: Path, view: View | None, signals: Signals) -> int:
+def _train_processes(config: Config, run_dir: Path, view: View | None, signals: Signals) -> None:
     from courtside.population import processes
 
     dirs = require_whole(run_dir, config)
     tell(view, Started(config, processes.memory_mb(config), backend.describe_device(), (processes.describe(config),)))
     for event in processes.run_processes(run_dir, dirs, signals):
         tell(view, event)
-    return min(processes.updates_done(folder) for folder in dirs)

@@ -132,20 +132,19 @@ def _result(name: str, point: int, usual: np.ndarray, here: np.ndarray, critical
 def _judge(result: MetricResult, p_value: float, false_alarms: float) -> MetricResult:
     if p_value <= false_alarms:
         return replace(result, passed=False, p_value=p_value)
-    low, high = np.fmin(result.low, result.value), np.fmax(result.high, result.value)
-    return replace(result, direction="inside", low=float(low), high=float(high), p_value=p_value)
+    return replace(result, direction="inside", p_value=p_value)
 
 
 def limits(usual: Float[np.ndarray, "seeds"], num_fresh: int, critical: float) -> tuple[float, float]:
     """How far the mean of fresh seeds may be from the band's, so that label and number correlate by `critical` at most.
 
-    r² = k g² / (S + k g²), so g = √(S r² / (k (1 - r²))); S = (n + m - 2) σ², k = n m / (n + m). Seeds of the band bound it.
+    r² = k g² / (S + k g²), so g = √(S r² / (k (1 - r²))); S = (n + m - 2) σ², k = n m / (n + m).
     """
     num_all = len(usual) + num_fresh
     within = (num_all - 2) * float(usual.var(ddof=1))
     gap = math.sqrt(within * critical**2 * num_all / (num_fresh * len(usual) * max(1 - critical**2, 1e-12)))
     mean = float(usual.mean())
-    return max(mean - gap, float(usual.min())), min(mean + gap, float(usual.max()))
+    return mean - gap, mean + gap
 
 
 def _make_cells(band: Seeds, fresh: Seeds) -> _Cells:

@@ -88,7 +88,11 @@ def test_every_shipped_band_fits_its_preset(name):
     assert len(band.seeds) >= 16
     assert len(band.steps_to_pass) == len(band.seeds)
     assert {values.shape for values in band.first.values()} == {(len(band.seeds), len(band.ends))}
-    assert all(np.isfinite(values[:, -1]).all() for values in band.first.values())
+    losses = [values for metric, values in band.first.items() if metric.startswith("losses/")]
+    assert losses
+    assert all(np.isfinite(values).all() for values in losses), (
+        "episodes may not have ended yet, losses are always there"
+    )
     assert {"date", "command", "device", "versions"} <= set(band.made)
     file = resources.files("courtside.presets") / "bands" / f"{name}.json"
     assert len(file.read_text()) < 60_000

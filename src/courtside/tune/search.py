@@ -45,9 +45,11 @@ from courtside.tune.waves import Columns, Programs, make_programs, measure_speed
 
 SETTINGS = "settings.json"
 FINAL = "final"
+PACE = 0.9
+"""Share of the training speed that a search keeps up, judging, asking and saving included."""
 NEIGHBOURS = 4
 """Trials beside a setting that have a say in what it is worth."""
-ALIKE = 0.12
+ALIKE = 0.06
 """Settings nearer to each other than this count as the same when the second stage is filled."""
 
 
@@ -66,6 +68,8 @@ class Sitting:
     steps_here: int = 0
     working_since: float | None = None
     """Steps of this sitting, and when the first of them began."""
+    training_seconds: float = 0.0
+    """Spent on those steps alone: waiting for a program to be compiled happens once and says nothing about what is left."""
 
     def update(self, **changed: Any) -> None:
         """Change what `search.json` says; it also learns how long the search took so far."""
@@ -81,7 +85,12 @@ class Sitting:
             return 0.0
         return self.steps_here / max(time.monotonic() - self.working_since, 1e-6)
 
+    def training_speed(self) -> float:
+        """Environment steps per second of training; 0 before it is known."""
+        return self.steps_here / self.training_seconds if self.training_seconds else 0.0
+
     def saw(self, steps: int, seconds: float) -> news.Worked:
+        self.training_seconds += seconds
         if steps and self.working_since is None:
             self.working_since = time.monotonic() - seconds
         self.steps_done, self.steps_here = self.steps_done + steps, self.steps_here + steps
@@ -167,7 +176,7 @@ def total_work(search: Search) -> int:
 
 def _trials_in_time(sitting: Sitting, stage: Stage, done: int) -> int:
     """How many settings of a stage the budget allows; all of them where there is none, or no speed is known yet."""
-    budget, speed = sitting.search.asked["budget_seconds"], sitting.speed()
+    budget, speed = sitting.search.asked["budget_seconds"], PACE * sitting.training_speed()
     if budget is None or not speed:
         return stage.trials
     later = sum(s.work for s in sitting.search.stages if s.number > stage.number) + final_work(sitting.search)

@@ -32,8 +32,9 @@ FIRST_SHARE, LONGER_SHARE = 5, 3
 is to the full one, the less does the search favour settings that are merely quick."""
 LEAST_RIVAL_SEEDS = 4
 """Fresh seeds of the rows that the winner is compared with, where the budget has no time for more."""
-SAFETY = 0.85
-"""Share of a budget that is planned with."""
+SAFETY = 0.75
+"""Share of a budget that is planned with. The speed is measured with the preset's settings; those of a search are slower,
+since more epochs and fewer envs are among them."""
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -167,10 +168,10 @@ def _ambitions(config: Config, wish: Wish, machine: Machine) -> list[tuple[Stage
 
 
 def _rival_seeds(config: Config, wish: Wish, machine: Machine, steps: float, least: int) -> int:
-    """As many seeds as the winner has where the final round stays under half of the work and leaves the `least` that the
-    stages need, else fewer."""
+    """As many seeds as the winner has where the final round stays under a third of the work and leaves the `least` that the
+    stages need, else fewer: a better comparison is worth less than a better winner."""
     for seeds in (FINAL_SEEDS, 8):
-        if final_work(config, wish.num_rows, seeds, machine) <= min(steps / 2, steps - least):
+        if final_work(config, wish.num_rows, seeds, machine) <= min(steps / 3, steps - least):
             return seeds
     return LEAST_RIVAL_SEEDS
 

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
 from courtside import __version__, preprocess, runlog, storage
 from courtside.errors import CheckpointError
+from courtside.keys import is_key, numbers_of
 
 FORMAT = 2
 FOLDER = runlog.CHECKPOINTS
@@ -54,7 +54,7 @@ def save(path: str | Path, state: Any, meta: dict[str, Any]) -> None:
     """Write the whole state and `meta` (JSON data; its `pipeline` is hashed) to one file, atomically."""
     path = Path(path)
     leaves = _saved_leaves(state)
-    fetched = jax.device_get({name: _raw(leaf) for name, leaf in leaves.items()})
+    fetched = jax.device_get({name: numbers_of(leaf) for name, leaf in leaves.items()})
     tensors = {name: _storable(name, np.asarray(array)) for name, array in fetched.items()}
     record = {
         "format": FORMAT,
@@ -156,15 +156,6 @@ def _name(path: tuple[Any, ...]) -> str:
     return ".".join(part.replace("%", "%25").replace(".", "%2E") for part in parts) or "state"
 
 
-def _is_key(leaf: Any) -> bool:
-    return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
-def _raw(leaf: Any) -> Any:
-    """The numbers behind a leaf."""
-    return jax.random.key_data(leaf) if _is_key(leaf) else leaf
-
-
 def _describe(leaf: Any) -> dict[str, Any]:
     """Dtype and shape of a leaf: what must agree between file and template."""
     if isinstance(leaf, bool | int | float):
@@ -175,7 +166,7 @@ def _describe(leaf: Any) -> dict[str, Any]:
 
 
 def _describe_saved(leaf: Any, tensor: np.ndarray) -> dict[str, Any]:
-    key = {"key": str(jax.random.key_impl(leaf))} if _is_key(leaf) else {}
+    key = {"key": str(jax.random.key_impl(leaf))} if is_key(leaf) else {}
     return {**_describe(leaf), **key, "crc32": _checksum(tensor)}
 
 
@@ -188,12 +179,12 @@ def _restore(leaf: Any, entry: dict[str, Any], array: np.ndarray) -> Any:
     """The stored numbers as the kind of thing that the template has in this place."""
     if isinstance(leaf, bool | int | float):
         return type(leaf)(array.item())
-    if not _is_key(leaf) and entry["dtype"] not in _NATIVE:
+    if not is_key(leaf) and entry["dtype"] not in _NATIVE:
         array = array.view(leaf.dtype).reshape(entry["shape"])
     if isinstance(leaf, np.ndarray | np.generic):
         return array.copy() if isinstance(leaf, np.ndarray) else array[()]
     placed = jax.device_put(array, getattr(jax.config, "jax_default_device", None) or jax.local_devices()[0])
-    return jax.random.wrap_key_data(placed, impl=entry["key"]) if _is_key(leaf) else placed
+    return jax.random.wrap_key_data(placed, impl=entry["key"]) if is_key(leaf) else placed
 
 
 def _storable(name: str, array: np.ndarray) -> np.ndarray:

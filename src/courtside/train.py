@@ -98,12 +98,7 @@ def _updates(config: Config, engine: Engine, state: TrainState, insurance: Insur
     update, pace, begun, warned = int(state.update), Pace(), time.perf_counter(), False
     while update < config.num_updates:
         num_updates = pace.next_length(updates_until_pause(config, update))
-        start = time.perf_counter()
-        state, rows = engine.run_chunk(state, num_updates)
-        seconds = time.perf_counter() - start
-        pace.saw(num_updates, seconds)
-        if pace.share_is_due():
-            pace.share = engine.rollout_share(state, num_updates, seconds)
+        state, rows, seconds = run_timed(engine, pace, state, num_updates)
         records = make_records(rows, update, config.batch_size)
         update += num_updates
         speed = num_updates * config.batch_size / seconds
@@ -119,6 +114,17 @@ def _updates(config: Config, engine: Engine, state: TrainState, insurance: Insur
             update = int(state.update)
         yield Settled(update * config.batch_size, update, state)
     yield Finished(update * config.batch_size, update, time.perf_counter() - begun)
+
+
+def run_timed(engine: Any, pace: Pace, state: Any, num_updates: int) -> tuple[Any, Rows, float]:
+    """A chunk of updates of one run or of many, and how long it took; the pace learns from it."""
+    start = time.perf_counter()
+    state, rows = engine.run_chunk(state, num_updates)
+    seconds = time.perf_counter() - start
+    pace.saw(num_updates, seconds)
+    if pace.share_is_due():
+        pace.share = engine.rollout_share(state, num_updates, seconds)
+    return state, rows, seconds
 
 
 def updates_until_pause(config: Config, update: int) -> int:

@@ -7,6 +7,7 @@ from courtside import cli, runlog
 from courtside.config import override
 from courtside.errors import CheckpointError
 from courtside.health import history
+from courtside.population.members import FOLDER
 from courtside.presets import find_preset
 
 CONFIG = override(find_preset("cartpole"), total_timesteps=4096)
@@ -37,7 +38,7 @@ def test_a_folder_becomes_a_case(tmp_path):
 
 def test_members_see_each_other(tmp_path):
     runlog.write_config(tmp_path, CONFIG)
-    folders = [write_run(tmp_path / history.MEMBERS / f"{i:02}", seed=i + 1, updates=3) for i in range(3)]
+    folders = [write_run(tmp_path / FOLDER / f"{i:02}", seed=i + 1, updates=3) for i in range(3)]
     cases = history.read_cases(tmp_path)
     assert [float(case.history["charts/episodic_return"][-1]) for case in cases] == [3, 6, 9]
     assert [float(other["charts/episodic_return"][-1]) for other in cases[1].others] == [3, 9]

@@ -19,6 +19,8 @@ from courtside.health.verdict import ThresholdResult, Verdict, sentence
 from courtside.session import Result
 
 SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM"}
+STATUSES = {"SIGINT": 130, "SIGTERM": 143}
+"""Exit status after a signal: 128 and its number."""
 
 
 def close_run(console: Console, result: Any, config: Config | None) -> int:
@@ -60,7 +62,7 @@ def health_lines(run_dir: Path) -> list[str]:
 def exit_status(result: Result, config: Config | None) -> int:
     """128 + the signal's number where one stopped the run; else 1 if a pass was required and missed."""
     if not result.finished:
-        return {"SIGINT": 130, "SIGTERM": 143}[result.stopped_by or "SIGTERM"]
+        return STATUSES[result.stopped_by or "SIGTERM"]
     passed = result.verdict is not None and result.verdict.passed
     return 1 if config is not None and config.run.require_pass and not passed else 0
 

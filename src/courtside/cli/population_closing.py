@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from courtside.cli.closing import SIGNALS, health_lines, say
+from courtside.cli.closing import SIGNALS, STATUSES, health_lines, say
 from courtside.cli.numbers import count, duration
 from courtside.cli.population_table import print_results
 from courtside.config import Config
@@ -47,6 +47,6 @@ def _next_commands(result: Any) -> list[str]:
 def population_status(result: Any, config: Config | None) -> int:
     """As for one run; where a pass is required, every member must pass."""
     if not result.finished:
-        return {"SIGINT": 130, "SIGTERM": 143}.get(result.stopped_by or "", 1)
+        return STATUSES.get(result.stopped_by or "", 1)
     all_passed = all(member.passed for member in result.results.members)
     return 1 if config is not None and config.run.require_pass and not all_passed else 0

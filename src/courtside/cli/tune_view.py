@@ -13,7 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from courtside.cli.closing import SIGNALS, say
+from courtside.cli.closing import SIGNALS, STATUSES, say
 from courtside.cli.numbers import count, duration, figure, percent
 from courtside.events import Notice
 from courtside.tune import news
@@ -182,4 +182,4 @@ def print_closing(console: Console, result: Any) -> None:
 
 
 def exit_status(result: Any) -> int:
-    return 0 if result.finished else {"SIGINT": 130, "SIGTERM": 143}[result.stopped_by or "SIGTERM"]
+    return 0 if result.finished else STATUSES[result.stopped_by or "SIGTERM"]

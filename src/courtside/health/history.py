@@ -16,9 +16,7 @@ from jaxtyping import Float, Int
 from courtside import runlog
 from courtside.config import Config
 from courtside.errors import CheckpointError
-
-MEMBERS = "members"
-"""Folder inside a population's run folder that holds one run folder per member."""
+from courtside.population.members import FOLDER, member_dirs
 
 Row = Mapping[str, Any]
 
@@ -115,26 +113,20 @@ def read_case(run_dir: str | Path, siblings: bool = True) -> Case:
         read_columns(run_dir, runlog.EVALS),
         read_columns(run_dir, runlog.TIMING),
     )
-    if not siblings or run_dir.parent.name != MEMBERS:
+    if not siblings or run_dir.parent.name != FOLDER:
         return case
-    folders = (folder for folder in member_folders(run_dir.parent.parent) if folder.name != run_dir.name)
+    folders = (folder for folder in member_dirs(run_dir.parent.parent) if folder.name != run_dir.name)
     return replace(case, others=tuple(read_columns(folder) for folder in folders))
 
 
 def read_cases(run_dir: str | Path) -> list[Case]:
     """The cases of all members of a population, each seeing the others; a single run is a population of one."""
-    folders = member_folders(run_dir)
+    folders = member_dirs(run_dir)
     if not folders:
         return [read_case(run_dir)]
     cases = [read_case(folder, siblings=False) for folder in folders]
     histories = [case.history for case in cases]
     return [replace(case, others=(*histories[:i], *histories[i + 1 :])) for i, case in enumerate(cases)]
-
-
-def member_folders(run_dir: str | Path) -> list[Path]:
-    """The members' run folders in a population's, in order."""
-    found = (path.parent for path in (Path(run_dir) / MEMBERS).glob(f"*/{runlog.CONFIG}"))
-    return sorted(found, key=lambda folder: (len(folder.name), folder.name))
 
 
 def _number(value: Any) -> float:

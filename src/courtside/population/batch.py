@@ -14,7 +14,8 @@ import numpy as np
 
 from courtside import backend
 from courtside.config import Config
-from courtside.engines import MAX_CHUNK
+from courtside.engines import MAX_CHUNK, make_engine
+from courtside.engines.jax_engine import JaxEngine
 from courtside.population.engine import PopulationEngine, members_that_fit
 from courtside.runlog import Row, blank_episodes
 from courtside.types import TrainState
@@ -76,9 +77,9 @@ def train_members(
 
 def split_by_memory(configs: Sequence[Config], indices: Sequence[int], run_dir: Path | None = None) -> list[list[int]]:
     """Cut a group of members into parts that fit into memory, as even as can be."""
-    probe = PopulationEngine(configs[:1], run_dir)
-    most = members_that_fit(probe.single)
-    probe.close()
+    single = make_engine(configs[0], run_dir)
+    most = members_that_fit(single) if isinstance(single, JaxEngine) else len(indices)
+    single.close()
     num_parts = -(-len(indices) // most)
     return [[int(i) for i in part] for part in np.array_split(np.asarray(indices), num_parts)]
 

@@ -31,7 +31,7 @@ from courtside.envs.base import Env
 from courtside.episodes import Episodes, play_episodes
 from courtside.errors import ConfigError
 from courtside.hosts.memory import available_mb
-from courtside.keys import make_key
+from courtside.keys import is_key, make_key, numbers_of
 from courtside.types import Policy, TrainState
 
 MEMORY_SHARE = 0.8
@@ -190,7 +190,7 @@ class PopulationEngine:
         found, host = [], jax.local_devices(backend="cpu")[0]
         for share, part in zip(self._shares, state, strict=True):
             leaves, tree = jax.tree.flatten(part)
-            fetched = jax.device_get([_numbers(leaf) for leaf in leaves])
+            fetched = jax.device_get([numbers_of(leaf) for leaf in leaves])
             for i in range(len(share.members)):
                 own = jax.device_put([numbers[i] for numbers in fetched], host)
                 found.append(jax.tree.unflatten(tree, map(_like, leaves, own)))
@@ -233,17 +233,9 @@ class PopulationEngine:
         return tuple(self._pool.map(work, self._shares, *arguments))
 
 
-def _is_key(leaf: Any) -> bool:
-    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
-def _numbers(leaf: Any) -> Any:
-    return jax.random.key_data(leaf) if _is_key(leaf) else leaf
-
-
 def _like(leaf: Any, numbers: Array) -> Any:
     """One member's part of a leaf: random keys are keys again."""
-    return jax.random.wrap_key_data(numbers, impl=jax.random.key_impl(leaf)) if _is_key(leaf) else numbers
+    return jax.random.wrap_key_data(numbers, impl=jax.random.key_impl(leaf)) if is_key(leaf) else numbers
 
 
 def _stack_leaves(*leaves: Any) -> Any:

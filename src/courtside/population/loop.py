@@ -24,6 +24,7 @@ from courtside.train import (
     loss_warnings,
     make_records,
     refuse_bad_reward,
+    run_timed,
     too_short,
     updates_until_pause,
 )
@@ -57,12 +58,7 @@ def _updates(
     update, pace, begun, warned = num_updates_done(state), Pace(), time.perf_counter(), set[int]()
     while update < config.num_updates:
         num_updates = pace.next_length(updates_until_pause(config, update))
-        start = time.perf_counter()
-        state, rows = engine.run_chunk(state, num_updates)
-        seconds = time.perf_counter() - start
-        pace.saw(num_updates, seconds)
-        if pace.share_is_due():
-            pace.share = engine.rollout_share(state, num_updates, seconds)
+        state, rows, seconds = run_timed(engine, pace, state, num_updates)
         records = [make_records(part, update, config.batch_size) for part in _by_member(rows, len(configs))]
         update += num_updates
         speed = num_updates * config.batch_size * len(configs) / seconds

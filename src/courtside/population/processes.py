@@ -28,7 +28,7 @@ from courtside.health.verdict import VerdictTracker
 from courtside.hosts.env_host import Forecast, foresee
 from courtside.hosts.kinds import can_be_imported, full_id
 from courtside.hosts.memory import available_mb
-from courtside.population.results import SCORE, WINDOW, is_finished, window_mean
+from courtside.population.results import SCORE, WINDOW, is_finished, standing_of, window_mean
 
 LOG = "process.log"
 """What a member's process printed, in the member's folder."""
@@ -244,9 +244,7 @@ class _Watch:
         return sum(tail.step for tail in self._tails) - before
 
     def _standing(self) -> Standing:
-        verdicts = [tail.tracker.verdict() for tail in self._tails]
-        once = sum(verdict.steps_to_pass is not None for verdict in verdicts)
-        return Standing(sum(verdict.passed for verdict in verdicts), once, len(verdicts))
+        return standing_of(tail.tracker.verdict() for tail in self._tails)
 
 
 class _Tail:

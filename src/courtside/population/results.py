@@ -19,7 +19,8 @@ import numpy as np
 from courtside import runlog, storage
 from courtside.config import Config
 from courtside.errors import CheckpointError
-from courtside.health.verdict import VerdictTracker
+from courtside.events import Standing
+from courtside.health.verdict import Verdict, VerdictTracker
 from courtside.population.members import member_dirs
 from courtside.runlog import Row
 from courtside.statistics import (
@@ -188,6 +189,13 @@ def is_finished(folder: Path, config: Config) -> bool:
     if config.thresholds:
         return _written_verdict(folder, config) is not None
     return (folder / runlog.CHECKPOINTS / f"update-{config.num_updates:08d}.safetensors").exists()
+
+
+def standing_of(verdicts: Iterable[Verdict]) -> Standing:
+    """How many members pass now, and how many have at some moment."""
+    found = list(verdicts)
+    once = sum(verdict.steps_to_pass is not None for verdict in found)
+    return Standing(sum(verdict.passed for verdict in found), once, len(found))
 
 
 def number_settings(configs: Iterable[Config]) -> list[int]:

@@ -38,7 +38,7 @@ from courtside.population import loop
 from courtside.population.engine import PopulationEngine, Shards, members_that_fit
 from courtside.population.members import create_folders, member_configs, refuse_loners, require_whole
 from courtside.population.plan import Wave, forget_after, plan_waves, whole_updates
-from courtside.population.results import Results, is_finished, read_results, write_results
+from courtside.population.results import Results, is_finished, read_results, standing_of, write_results
 from courtside.recruit import keep
 from courtside.runlog import RunLog
 from courtside.session import Saver, Signals, View, explain_new_length, may_stop, pipeline_of, tell
@@ -90,7 +90,7 @@ def resume(run_dir: Path, *, view: View | None = None, total_timesteps: int | No
     for folder, member in zip(dirs, member_configs(config), strict=True):
         if runlog.read_config(folder).run.total_timesteps != config.run.total_timesteps:
             runlog.write_config(folder, member)
-    if all(is_finished(folder, runlog.read_config(folder)) for folder in dirs):
+    if all(map(_is_done, dirs)):
         raise CheckpointError(
             f"The population {run_dir.name} is finished: all {config.run.total_timesteps:,} steps of its members are done. "
             "Give a larger --total-timesteps to train on, or evaluate it with `courtside eval`."
@@ -121,7 +121,7 @@ def _drive(config: Config, run_dir: Path, single: Engine, view: View | None) -> 
         else:
             _train_processes(config, run_dir, view, signals)
     dirs = require_whole(run_dir, config)
-    finished = all(is_finished(folder, runlog.read_config(folder)) for folder in dirs)
+    finished = all(map(_is_done, dirs))
     update = min(max(whole_updates(folder), default=0) for folder in dirs)
     results = read_results(run_dir)
     write_results(run_dir, results)
@@ -271,9 +271,7 @@ class _Members:
                 yield event
 
     def _standing(self) -> Standing:
-        verdicts = [tracker.verdict() for tracker in self.trackers]
-        once = sum(verdict.steps_to_pass is not None for verdict in verdicts)
-        return Standing(sum(verdict.passed for verdict in verdicts), once, len(verdicts))
+        return standing_of(tracker.verdict() for tracker in self.trackers)
 
     def keep_moment(self, event: Settled) -> None:
         """A snapshot of every member, at the updates at which a run alone keeps one."""

@@ -96,3 +96,15 @@ def test_every_shipped_band_fits_its_preset(name):
     assert {"date", "command", "device", "versions"} <= set(band.made)
     file = resources.files("courtside.presets") / "bands" / f"{name}.json"
     assert len(file.read_text()) < 60_000
+
+
+def test_losses_count_from_the_first_gradient_step_on():
+    columns = {
+        "charts/episodes": np.zeros(4),
+        "charts/learning_steps": np.array([0.0, 0.0, 8.0, 16.0]),
+        "losses/critic_loss": np.array([np.nan, np.nan, 4.0, 2.0]),
+        "losses/actor_loss": np.array([np.nan, np.nan, np.nan, 2.0]),
+    }
+    found = measure(columns, (1, 3, 4))
+    np.testing.assert_equal(found["losses/critic_loss"], [np.nan, 4.0, 2.0])
+    np.testing.assert_equal(found["losses/actor_loss"], [np.nan, np.nan, 2.0], "a loss that broke stays broken")

@@ -13,16 +13,17 @@ import pytest
 from courtside.config import (
     Config,
     EnvConfig,
+    MAD4PGConfig,
     NetConfig,
     PPOConfig,
     RunConfig,
     Threshold,
-    _nearest_divisor,
     from_json,
     override,
     to_json,
     unknown_name,
 )
+from courtside.config_checks import nearest_divisor
 from courtside.errors import ConfigError
 from courtside.presets import PRESETS
 from courtside.schedules import Schedule
@@ -51,8 +52,41 @@ FAULTS = {
     "clip_coef": ("-0.2", "--clip-coef is -0.2, but it must not go below 0."),
     "ent_coef": ("linear(0.01, -1)", "--ent-coef is linear(0.01, -1), but it must not go below 0."),
     "env_options": (["view_size"], "--env-options has the word 'view_size', but each must be NAME=VALUE"),
+    "quit_window": (0, "--quit-window is 0, but it must be above 0."),
+    "quit_threshold": (float("nan"), "--quit-threshold is nan, but it must be a score; leave it out"),
+    "score_cap": (0.0, "--score-cap is 0.0, but it must be above 0, where a return starts"),
     "opponents": (["=random"], "--opponents has the word '=random', but each must be NAME=VALUE, such as blue=random."),
 }
+
+
+REPLAY_FAULTS = {
+    "updates_per_step": (0.0, "--updates-per-step is 0.0, but it must be above 0."),
+    "rollout": (0, "--rollout is 0, but it must be above 0."),
+    "C": (0, "--C is 0, but it must be above 0."),
+    "ensemble": (0, "--ensemble is 0, but it must be above 0."),
+    "tau": (1.5, "--tau is 1.5, but it must be a share above 0 and up to 1"),
+    "e_min": (-0.1, "--e-min is -0.1, but it must be 0 or more."),
+    "e": ("-0.3", "--e is -0.3, but it must not go below 0."),
+    "per_alpha": (1.1, "--per-alpha is 1.1, but it must lie between 0 and 1."),
+    "per_beta": (-0.1, "--per-beta is -0.1, but it must lie between 0 and 1."),
+    "actor_learn_rate": ("fast", "--actor-learn-rate is 'fast', which is not a schedule"),
+    "critic_learn_rate": ("-1", "--critic-learn-rate is -1, but it must not go below 0."),
+    "num_atoms": (1, "--num-atoms is 1, but a distribution needs 2 or more"),
+    "vmin": (2.0, "--vmin is 2.0 and --vmax is 2.0, but vmin must be below vmax"),
+    "vmax": (float("inf"), "--vmax is inf, but it must be a finite number."),
+    "shared_torso": (True, "--shared-torso is for --algo ppo"),
+    "hidden_sizes": ((0,), "--hidden-sizes is (0,)"),
+}
+SIZE_FAULTS = [
+    ({"batch_size": 1001, "buffer_size": 1001}, "--batch-size is 1001, but the buffer holds 1000 entries (--buffer-size, in whole steps of 4 envs)"),
+    ({"pretrain": 127}, "--pretrain is 127, but a batch takes 128 entries; collect at least that many first."),
+    ({"pretrain": 300_001}, "--pretrain is 300001, but the buffer holds 300000 entries"),
+    ({"buffer_size": 100, "num_envs": 30, "rollout": 5}, "--buffer-size is 100, which holds 3 steps of each of 30 envs, but --rollout is 5; ask for a buffer of at least 150."),
+    ({"buffer_size": 100, "num_steps": 30}, "but --num-steps is 30; ask for a buffer of at least 120."),
+    ({"total_timesteps": 10_000}, "the first 10000 steps are random (--pretrain), so nothing would be learned"),
+    ({"num_steps": 500, "total_timesteps": 1999}, "--total-timesteps is 1999, but one update takes the batch of 2000 samples"),
+]  # fmt: skip
+REPLAY = override(Config(), algo="mad4pg")
 
 
 def message(config):
@@ -73,8 +107,33 @@ def test_all_faults_come_at_once():
         assert expected in found
 
 
+@pytest.mark.parametrize("name", REPLAY_FAULTS)
+def test_each_fault_of_the_replay_family_is_named(name):
+    value, expected = REPLAY_FAULTS[name]
+    assert expected in message(override(REPLAY, **{name: value}))
+
+
+@pytest.mark.parametrize(("sizes", "expected"), SIZE_FAULTS)
+def test_sizes_of_the_replay_must_fit_each_other(sizes, expected):
+    assert expected in message(override(REPLAY, **sizes))
+
+
+def test_only_the_family_of_the_run_is_looked_at():
+    dataclasses.replace(REPLAY, ppo=PPOConfig(num_minibatches=0)).validate()
+    dataclasses.replace(Config(), mad4pg=MAD4PGConfig(num_atoms=0)).validate()
+    override(REPLAY, algo="maddpg", vmin=2.0, num_atoms=1, update_type="hard").validate()
+
+
+@pytest.mark.parametrize(("algo", "wanted"), [("ddpg", "maddpg"), ("d4pg", "mad4pg")])
+def test_a_central_critic_is_another_algorithm(algo, wanted):
+    found = message(override(REPLAY, algo=algo, critic="central"))
+    assert found == f"--critic is central, but the critic of {algo} sees what its own agent sees; use --algo {wanted}."
+    override(REPLAY, algo=wanted, critic="central").validate()
+
+
 def test_defaults_and_presets_are_valid():
     Config().validate()
+    REPLAY.validate()
     for _, config in PRESETS.values():
         config.validate()
 
@@ -96,7 +155,7 @@ def test_minibatches_must_divide_the_batch():
 )
 def test_nearest_divisor_is_found_at_once(number, near, nearest):
     begun = time.monotonic()
-    assert _nearest_divisor(number, near) == nearest
+    assert nearest_divisor(number, near) == nearest
     assert time.monotonic() - begun < 0.5
 
 
@@ -122,6 +181,27 @@ def test_derived_sizes():
     config = override(Config(), num_envs=4, num_steps=128, num_minibatches=4, total_timesteps=500_000)
     assert (config.batch_size, config.minibatch_size, config.num_updates) == (512, 128, 976)
     assert override(config, total_timesteps=1023).num_updates == 1
+
+
+@pytest.mark.parametrize(
+    ("algo", "off_policy", "distributional", "central"),
+    [("ppo", 0, 0, 0), ("ddpg", 1, 0, 0), ("d4pg", 1, 1, 0), ("maddpg", 1, 0, 1), ("mad4pg", 1, 1, 1)],
+)
+def test_algorithms_differ_in_two_switches(algo, off_policy, distributional, central):
+    config = override(Config(), algo=algo)
+    assert (config.is_off_policy, config.is_distributional, config.has_central_critic) == (
+        off_policy,
+        distributional,
+        central,
+    )
+    assert config.learning is (config.mad4pg if off_policy else config.ppo)
+
+
+def test_derived_sizes_of_the_replay_family():
+    config = override(REPLAY, num_envs=16, num_steps=2, updates_per_step=0.25, total_timesteps=100_000)
+    assert (config.batch_size, config.num_updates, config.gradient_steps, config.minibatch_size) == (32, 3125, 8, 128)
+    assert override(config, updates_per_step=1e-6).gradient_steps == 1
+    assert override(config, actor_learn_rate="linear(1e-3, 0)").learning_rate == Schedule(1e-3, 0)
 
 
 @pytest.mark.parametrize(("every", "expected"), [(-1, 98), (0, 0), (512, 1), (5119, 9), (5120, 10), (1, 1)])
@@ -160,6 +240,36 @@ def test_override_by_flat_names():
     assert (config.run.seed, config.ppo.target_kl) == (7, 0.02)
     assert override(config, target_kl=None).ppo.target_kl is None
     assert Config().env.num_envs == 4
+
+
+def test_names_of_both_families_mean_that_of_the_run():
+    shared = {f.name for f in dataclasses.fields(PPOConfig)} & {f.name for f in dataclasses.fields(MAD4PGConfig)}
+    assert shared == {"num_steps", "gamma", "norm_obs", "max_grad_norm", "adam_eps"}
+    changed = override(Config(), gamma=0.9, algo="d4pg", tau=0.01)
+    assert (changed.mad4pg.gamma, changed.ppo.gamma, changed.mad4pg.tau) == (0.9, 0.99, 0.01)
+    assert override(Config(), gamma=0.9).ppo.gamma == 0.9
+
+
+def test_another_family_brings_its_usual_network_and_drops_the_old_settings():
+    config = override(Config(), clip_coef=0.1, critic="central", hidden_sizes=(8,))
+    changed = override(config, algo="mad4pg", learners="shared")
+    assert changed.net == NetConfig(hidden_sizes=(8,), activation="relu", learners="shared")
+    assert changed.ppo == PPOConfig()
+    assert override(changed, algo="ddpg").net == changed.net, "the same family"
+    assert override(changed, algo="ppo").net == NetConfig(hidden_sizes=(8,))
+
+
+def test_settings_of_the_other_family_are_refused():
+    expected = "--clip-coef belongs to --algo ppo, but this run trains with mad4pg; leave it out."
+    with pytest.raises(ConfigError, match=re.escape(expected)):
+        override(Config(), clip_coef=0.1, algo="mad4pg")
+    expected = "--tau belongs to --algo ddpg, d4pg, maddpg or mad4pg, but this run trains with ppo; leave it out."
+    with pytest.raises(ConfigError, match=re.escape(expected)):
+        override(Config(), tau=0.1)
+
+
+def test_layers_have_a_second_name():
+    assert override(Config(), layer_sizes=[350, 250]).net.hidden_sizes == (350, 250)
 
 
 def test_lists_of_words_add_up_and_the_same_name_replaces():
@@ -218,8 +328,9 @@ def test_override_of_an_unknown_setting_lists_near_ones():
 
 
 def test_flat_names_are_unique_over_the_groups():
-    names = [f.name for kind in (RunConfig, EnvConfig, NetConfig, PPOConfig) for f in dataclasses.fields(kind)]
-    assert len(names) == len(set(names))
+    for family in (PPOConfig, MAD4PGConfig):
+        names = [f.name for kind in (RunConfig, EnvConfig, NetConfig, family) for f in dataclasses.fields(kind)]
+        assert len(names) == len(set(names))
 
 
 def odd_config():
@@ -230,7 +341,9 @@ def odd_config():
     return dataclasses.replace(config, preset="odd", thresholds=(Threshold("a/b", ">=", 1.5, 10, "here"),))
 
 
-@pytest.mark.parametrize("config", [Config(), odd_config(), *(c for _, c in PRESETS.values())])
+@pytest.mark.parametrize(
+    "config", [Config(), odd_config(), override(odd_config(), algo="ddpg", tau=0.5), *(c for _, c in PRESETS.values())]
+)
 def test_json_round_trip(config):
     assert from_json(json.loads(json.dumps(to_json(config)))) == config
 
@@ -241,10 +354,21 @@ def test_json_is_complete():
         assert set(record[group]) == {f.name for f in dataclasses.fields(getattr(Config(), group))}
 
 
+def test_json_holds_the_settings_of_one_family():
+    assert "mad4pg" not in to_json(Config())
+    record = to_json(REPLAY)
+    assert "ppo" not in record
+    assert set(record["mad4pg"]) == {f.name for f in dataclasses.fields(MAD4PGConfig)}
+    del record["run"]["algo"]
+    with pytest.raises(ConfigError, match=r"settings of mad4pg, but its run.algo is 'ppo'.*remove mad4pg"):
+        from_json(record)
+
+
 def test_json_of_an_older_version_takes_the_defaults():
     record = to_json(odd_config())
-    del record["ppo"]["adam_eps"], record["thresholds"]
+    del record["ppo"]["adam_eps"], record["thresholds"], record["run"]["algo"], record["run"]["quit_window"]
     assert from_json(record).ppo.adam_eps == 1e-5
+    assert from_json(record).run.algo == "ppo"
 
 
 @pytest.mark.parametrize("group", ["run", "env", "net", "ppo"])
@@ -256,8 +380,8 @@ def test_an_unknown_setting_is_refused(group):
 
 
 def test_an_unknown_group_is_refused():
-    with pytest.raises(ConfigError, match=r"'mad4pg'.*another version"):
-        from_json(to_json(Config()) | {"mad4pg": {"num_atoms": 51}})
+    with pytest.raises(ConfigError, match=r"'sac'.*another version"):
+        from_json(to_json(Config()) | {"sac": {"alpha": 0.2}})
 
 
 def test_an_unknown_part_of_a_threshold_is_refused():

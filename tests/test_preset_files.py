@@ -36,6 +36,12 @@ def test_the_command_line_takes_a_file_where_a_preset_stands(preset):
     assert "so this run has no verdict" in notes[0]
 
 
+def test_a_preset_of_the_replay_family_reads_back(tmp_path):
+    config = override(find_preset("pendulum-d4pg"), tau=0.5)
+    written = write_preset(tmp_path / "mine.json", "mine", "", config)
+    assert read_preset(written).config == dataclasses.replace(config, preset="mine")
+
+
 def test_a_runs_own_config_can_be_trained_from(tmp_path):
     from courtside.runlog import write_config
 
@@ -66,6 +72,7 @@ def _threshold(**changes):
         (lambda r: {**r, "env": 3}, "cannot be used as a preset"),
         (_threshold(op="=="), "A threshold reads 'charts/episodic_return' '=='; it must be a metric and one of >=, >,"),
         (_threshold(value="a lot"), "is 'a lot' over 100000 steps"),
+        (_threshold(window_episodes=0), "over 0 episodes, but both must be numbers, and the episodes above 0"),
         (_threshold(window_steps=0), "over 0 steps, but both must be numbers, and the steps above 0"),
         (lambda r: {**r, "thresholds": [{"metric": "x"}]}, "cannot be used as a preset"),
     ],

@@ -2,8 +2,9 @@
 
 import pytest
 
-from courtside.config import Config
+from courtside.config import Config, override
 from courtside.errors import ConfigError
+from courtside.health.verdict import window_unit
 from courtside.presets import DEFAULT, PRESETS, find_base, find_preset
 from courtside.registry import find_env
 
@@ -18,7 +19,8 @@ def test_every_preset_can_be_trained_and_judged(name):
     assert config.thresholds
     for threshold in config.thresholds:
         assert threshold.source
-        assert 0 < threshold.window_steps <= config.num_updates * config.batch_size
+        if window_unit(threshold) == "steps":
+            assert 0 < threshold.window_steps <= config.num_updates * config.batch_size
 
 
 def test_the_default_exists():
@@ -64,3 +66,24 @@ def test_another_world_has_no_thresholds():
     assert (config.preset, config.thresholds, config.ppo) == ("cartpole", (), find_preset("cartpole").ppo)
     assert notes == ["The thresholds of the preset 'cartpole' are for cartpole, so this run has no verdict."]
     assert find_base(None, "acrobot") == (Config(), [])
+
+
+def test_an_algorithm_prefers_a_preset_of_its_family():
+    assert find_base(None, None, "mad4pg") == (find_preset("tennis"), [])
+    assert find_base(None, "pendulum", "d4pg")[0] == find_preset("pendulum-d4pg")
+    assert find_base(None, "pendulum", "ppo")[0] == find_base(None, "pendulum")[0] == find_preset("pendulum")
+    config, notes = find_base("tennis", None, "maddpg")
+    assert (config, notes) == (override(find_preset("tennis"), algo="maddpg"), [])
+
+
+def test_a_preset_of_the_other_family_keeps_its_world_and_says_so():
+    config, notes = find_base("pendulum", None, "d4pg")
+    assert config == override(find_preset("pendulum"), algo="d4pg")
+    assert (config.mad4pg, config.thresholds) == (Config().mad4pg, find_preset("pendulum").thresholds)
+    assert notes == [
+        "The preset 'pendulum' is for --algo ppo, so how this run learns starts from plain defaults; "
+        "the preset 'pendulum-d4pg' is made for it."
+    ]
+    assert find_base(None, "acrobot", "ddpg") == (override(Config(), algo="ddpg"), [])
+    with pytest.raises(ConfigError, match="--algo is 'sac', but it must be one of ppo, ddpg"):
+        find_base("pendulum", None, "sac")

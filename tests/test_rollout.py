@@ -143,6 +143,7 @@ def test_summary_counts_agents_as_one_and_only_ended_episodes():
     metrics = rollout.summarize_episodes(ends, ("red", "blue"), cut)
     assert [float(metrics[n]) for n in rollout.METRICS] == [2.0, 4.0, 6.0, 0.5]
     assert [float(metrics[f"agents/{n}/episodic_return"]) for n in ("red", "blue")] == [2.5, 5.5]
+    assert float(metrics["charts/score"]) == 5.5, "of the best agent of each episode"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -217,7 +218,7 @@ def collect_from(host, choose, features, num_steps):
 def test_collect_host_copies_what_the_host_reuses_and_keeps_the_unclipped_draw():
     host = CountingHost()
     draws = np.linspace(-3, 3, 8).astype(np.float32).reshape(8, 1, 1, 1)
-    last, r, ends = collect_from(host, lambda features, t: [draws[t]], host.reset(0), 8)
+    last, r = collect_from(host, lambda features, t: [draws[t]], host.reset(0), 8)
     np.testing.assert_array_equal(r.features.ravel(), [0, 1, 2, 3, 4, 0, 1, 2])
     np.testing.assert_array_equal(r.final_features.ravel(), [1, 2, 3, 4, 5, 1, 2, 3])
     np.testing.assert_array_equal(r.terminated.ravel(), [0, 0, 0, 0, 1, 0, 0, 0])
@@ -226,7 +227,7 @@ def test_collect_host_copies_what_the_host_reuses_and_keeps_the_unclipped_draw()
     np.testing.assert_array_equal(r.action, [draws])
     assert r.active is None
     np.testing.assert_allclose(host.given, np.clip(draws.ravel(), -1, 1))
-    np.testing.assert_array_equal(ends.ended.ravel(), r.terminated.ravel())
+    np.testing.assert_array_equal(r.ends.ended.ravel(), r.terminated.ravel())
 
 
 def test_collect_host_asks_for_actions_on_what_is_seen_now():

@@ -81,7 +81,7 @@ def test_config_is_complete_and_reloadable(config):
     record = json.loads(text)
     assert record["format"] == runlog.FORMAT
     assert record["ppo"] == configs.to_json(config)["ppo"]
-    assert '\n  "run": {\n    "exp_name": "mine",' in text
+    assert '\n  "run": {\n    "algo": "ppo",' in text
 
 
 def test_each_event_goes_where_it_belongs(config):
@@ -113,6 +113,18 @@ def test_updates_without_an_episode_have_no_return_in_the_file(config):
     (written,) = read_rows(log.folder)
     assert (written["charts/episodic_return"], written["charts/episodic_length"]) == (None, None)
     assert written["losses/value_loss"] == row(1)["losses/value_loss"]
+
+
+def test_losses_are_blank_until_the_first_gradient_step_and_never_after(config):
+    log = RunLog.create(config)
+    broken = {"charts/learning_steps": 0.0, "losses/critic_loss": math.nan, "health/obs_std": math.nan}
+    rows = [row(1) | broken, row(2) | broken | {"charts/learning_steps": 8.0}]
+    log.on(Progress(1024, 2, rows, 0.5, 1e5, None))
+    log.close()
+    filling, learning = read_rows(log.folder)
+    assert filling["losses/critic_loss"] is None
+    assert math.isnan(filling["health/obs_std"]), "an observation that is no number is told at any time"
+    assert math.isnan(learning["losses/critic_loss"])
 
 
 def test_rows_can_be_read_as_soon_as_the_event_is_handled(config):

@@ -264,3 +264,16 @@ def test_too_short_a_run_is_told_before_it_starts(tmp_path):
 def test_run_without_preset_is_named_after_its_world(tmp_path):
     settings = dataclasses.replace(small(tmp_path, total_timesteps=1024), preset="custom", thresholds=())
     assert session.train(settings).run_dir.name.startswith("cartpole-2")
+
+
+def test_saving_takes_a_twentieth_of_the_time_at_most(tmp_path):
+    saver = session.Saver(tmp_path, small(tmp_path, checkpoint_seconds=10.0), {})
+    assert saver.is_due(), "a run killed in its first seconds must have something to go on from"
+    saver.newest, saver.last_save = tmp_path / "update-00000001.safetensors", time.monotonic() - 15.0
+    assert saver.is_due()
+    saver.save_seconds = 1.0
+    assert not saver.is_due()
+    saver.last_save -= 6.0
+    assert saver.is_due()
+    large = session.Saver(tmp_path, small(tmp_path, checkpoint_seconds=10.0), {}, state_mb=128.0)
+    assert not large.is_due(), "at the start a replay holds nothing"

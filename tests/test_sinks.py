@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -73,6 +74,15 @@ def test_updates_without_an_episode_have_no_return():
     plotted = sinks.points(Progress(512, 1, rows, 0.5, 1000.0, None))
     assert "charts/episodic_return" not in plotted[0][1]
     assert plotted[0][1]["losses/entropy"] == 1.0
+
+
+def test_losses_are_not_plotted_until_the_first_gradient_step():
+    rows = [
+        row(u) | {"charts/learning_steps": 8.0 * (u > 1), "losses/entropy": 2.0 if u > 1 else math.nan} for u in (1, 2)
+    ]
+    (_, first), (_, second) = sinks.points(Progress(1024, 2, rows, 0.5, 1000.0, None))
+    assert "losses/entropy" not in first
+    assert second["losses/entropy"] == 2.0
 
 
 def test_other_events_have_nothing_to_plot():

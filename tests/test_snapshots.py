@@ -31,3 +31,11 @@ def test_the_newest_moment_before_the_trouble_is_found(tmp_path):
     assert snapshots.newest_at(tmp_path, 9) is None
     snapshots.forget_after(tmp_path, 10)
     assert snapshots.updates_in(tmp_path) == [10]
+
+
+def test_large_states_are_kept_more_rarely_but_still_spread():
+    settings = planned(total_timesteps=128 * 100, snapshots=10)
+    kept = {mb: [u for u in range(101) if snapshots.is_kept(settings, u, mb)] for mb in (1.0, 120.0, 130.0, 300.0)}
+    assert kept == {1.0: [*range(10, 100, 10)], 120.0: [40, 80], 130.0: [50], 300.0: []}
+    assert [snapshots.num_kept(settings, mb) for mb in kept] == [9, 2, 1, 0]
+    assert snapshots.num_kept(planned(snapshots=0), 1.0) == 0

@@ -1,7 +1,9 @@
 """The outer loop: the order of events, their numbers, and that pacing and consumers change nothing."""
 
 import itertools
+import math
 import time
+from dataclasses import replace
 
 import equinox as eqx
 import jax
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 
 from courtside import train
-from courtside.config import Config, override
+from courtside.config import Config, Threshold, override
 from courtside.engines.jax_engine import JaxEngine
 from courtside.envs.probe import ObservedAction
 from courtside.episodes import Episodes
@@ -181,6 +183,26 @@ def test_best_is_the_state_that_scored(warm):
     }  # fmt: skip
 
 
+def test_the_score_ranks_evaluations_where_the_run_is_judged_by_it():
+    """Two episodes of two agents: returns 2 and 3, but the better agents have 4 and 3."""
+    agents = np.array([[4.0, 0.0], [3.0, 3.0]])
+    episodes = Episodes(agents.mean(axis=1), np.array([3, 5]), agents, {})
+    judged = replace(CONFIG, thresholds=(Threshold("eval/score", ">=", 2.4),))
+    metrics, score, is_best = train.judge_evaluation(CONFIG, episodes, best_score=3.0)
+    assert (metrics["eval/episodic_return"], metrics["eval/score"]) == (2.5, 3.5)
+    assert (score, is_best) == (2.5, False)
+    assert train.judge_evaluation(judged, episodes, best_score=3.0)[1:] == (3.5, True)
+    assert train.judge_evaluation(judged, episodes, best_score=3.5)[1:] == (3.5, True), "a tie of several agents"
+    alone = Episodes(agents[:, 0], np.array([3, 5]), agents[:, :1], {})
+    assert train.judge_evaluation(judged, alone, best_score=3.5)[1:] == (3.5, False)
+
+
+def test_judged_by_evaluations_that_are_off_is_told_before():
+    judged = replace(CONFIG, thresholds=(Threshold("eval/score", ">=", 2.4),))
+    assert train.cannot_pass(judged) == []
+    assert "judged by eval/score but --eval-every is 0" in train.cannot_pass(override(judged, eval_every=0))[0]
+
+
 def test_a_score_that_is_no_number_is_never_the_best(warm):
     engine = share_programs(ScoredEngine([float("nan"), -5.0]), warm)
     evaluated = of(Evaluated, run_all(override(CONFIG, eval_every=BATCH * 10), engine))
@@ -273,6 +295,17 @@ def test_a_loss_that_is_no_number_is_told(warm):
     assert notices
     assert "since update 1" in notices[0].text
     assert "--learning-rate" in notices[0].text
+
+
+def test_a_loss_of_a_replay_is_told_once_there_are_gradient_steps():
+    row = {"update": 7, "charts/learning_steps": 0.0, "losses/actor_loss": math.nan, "losses/critic_loss": math.nan}
+    assert train.loss_warnings([row]) == ([], False)
+    (told,), is_bad = train.loss_warnings([row | {"charts/learning_steps": 8.0}])
+    assert is_bad
+    assert (
+        told
+        == "The loss is not a finite number since update 7; try a smaller --actor-learn-rate and --critic-learn-rate."
+    )
 
 
 def test_the_real_thing_from_the_config_alone():

@@ -39,7 +39,7 @@ def train(
     """
     notes: list[str] = []
     if not isinstance(preset, Config):
-        preset, notes = presets.find_base(preset, settings.get("env_id"))
+        preset, notes = presets.find_base(preset, settings.get("env_id"), settings.get("algo"))
     config = override(preset, **settings)
     notes += presets.changed_task_notes(preset, config)
     if view is not None:

@@ -27,6 +27,8 @@ FORMAT = 2
 FOLDER = runlog.CHECKPOINTS
 _KEY = "courtside"
 _NAME = re.compile(r"update-(\d+)\.safetensors")
+_LAYER = re.compile(r"((?:.*\.)?params\..*torso)\.layers\.(\d+)\.bias")
+"""Hidden layers by the name of their bias."""
 _NATIVE = {"bool", "float16", "float32", "float64"} | {
     f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
@@ -84,7 +86,7 @@ def load(
         _check_pipeline(path, record, pipeline)
     wanted = _saved_leaves(template)
     found = {name: entry for name, entry in record["leaves"].items() if name in wanted or not part}
-    _check_fit(path, found, {name: _describe(leaf) for name, leaf in wanted.items()})
+    _check_fit(path, found, {name: _describe(leaf) for name, leaf in wanted.items()}, record["leaves"])
     restored = {name: _restore(leaf, record["leaves"][name], tensors[name]) for name, leaf in wanted.items()}
     paths, treedef = jax.tree_util.tree_flatten_with_path(template)
     return jax.tree_util.tree_unflatten(treedef, [restored.get(_name(p), leaf) for p, leaf in paths]), record["meta"]
@@ -172,7 +174,8 @@ def _describe_saved(leaf: Any, tensor: np.ndarray) -> dict[str, Any]:
 
 def _checksum(tensor: np.ndarray) -> int:
     """Over the bytes and over what they mean, so that a changed shape or dtype is found too."""
-    return zlib.crc32(tensor.tobytes(), zlib.crc32(f"{tensor.dtype} {tensor.shape}".encode()))
+    numbers = np.ascontiguousarray(tensor).reshape(-1).view(np.uint8)  # no copy: a replay is large
+    return zlib.crc32(numbers.data, zlib.crc32(f"{tensor.dtype} {tensor.shape}".encode()))
 
 
 def _restore(leaf: Any, entry: dict[str, Any], array: np.ndarray) -> Any:
@@ -295,8 +298,10 @@ def _check_pipeline(path: Path, record: dict[str, Any], pipeline: dict[str, Any]
     )
 
 
-def _check_fit(path: Path, found: dict[str, Any], wanted: dict[str, dict[str, Any]]) -> None:
-    """Refuse a checkpoint whose leaves differ from the template's, naming the first few."""
+def _check_fit(
+    path: Path, found: dict[str, Any], wanted: dict[str, dict[str, Any]], everything: dict[str, Any]
+) -> None:
+    """Refuse a checkpoint whose leaves differ from the template's, naming the first few; `everything` is all that it holds."""
     faults = [
         f"{name} is {_words(found.get(name))} in the checkpoint, {_words(wanted.get(name))} here"
         for name in sorted(set(found) | set(wanted))
@@ -306,9 +311,20 @@ def _check_fit(path: Path, found: dict[str, Any], wanted: dict[str, dict[str, An
         return
     faults.sort(key=lambda fault: not _is_of_network(fault))
     more = f", and {len(faults) - 3} more differ" if len(faults) > 3 else ""
+    there, here = _hidden_layers(everything), _hidden_layers(wanted)
+    sizes = f"its network has hidden layers of {there} units, the one here of {here}; " if there != here else ""
     raise CheckpointError(
-        f"Checkpoint {path} does not fit: {'; '.join(faults[:3])}{more}. {_fit_hint(faults)} must be the same as in the run."
+        f"Checkpoint {path} does not fit: {sizes}{'; '.join(faults[:3])}{more}. "
+        f"{_fit_hint(faults)} must be the same as in the run."
     )
+
+
+def _hidden_layers(leaves: dict[str, dict[str, Any]]) -> str:
+    """Units of the hidden layers of the first network among the leaves, in order: `64, 64`."""
+    matches = [(match, entry["shape"]) for name, entry in leaves.items() if (match := _LAYER.fullmatch(name))]
+    first = min((match[1] for match, _ in matches), default="")
+    layers = sorted((int(match[2]), shape[-1]) for match, shape in matches if match[1] == first)
+    return ", ".join(str(units) for _, units in layers)
 
 
 def _words(entry: dict[str, Any] | None) -> str:
@@ -317,13 +333,13 @@ def _words(entry: dict[str, Any] | None) -> str:
 
 def _fit_hint(faults: list[str]) -> str:
     if _is_of_network(faults[0]):
-        return "The layer sizes of the network (--hidden-sizes, --shared-torso) and the env"
+        return "The layer sizes of the network (--hidden-sizes, --shared-torso, --num-atoms) and the env"
     return "The env, --num-envs and the layer sizes (--hidden-sizes)"
 
 
 def _is_of_network(fault: str) -> bool:
     """Whether a fault names a leaf of the parameters: `learners.0.params.policy_head.bias is ...`."""
-    return "params" in fault.split(" ", 1)[0].split(".")
+    return not {"params", "critic"}.isdisjoint(fault.split(" ", 1)[0].split("."))
 
 
 def _offer(path: Path) -> str:

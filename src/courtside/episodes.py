@@ -16,7 +16,7 @@ from jaxtyping import Array, PRNGKeyArray
 from courtside.algos.team import Team, draw_noise, join_actions
 from courtside.algos.team import act as team_acts
 from courtside.envs.base import Env
-from courtside.envs.wrappers import start_episode, step_episode
+from courtside.envs.wrappers import draw_fresh, goes_on, start_episode, step_episode
 from courtside.hosts.base import Host
 from courtside.keys import make_key
 from courtside.rollout import rows_of, some_action
@@ -59,10 +59,10 @@ def play_episodes(
     deterministic: bool,
 ) -> Episodes:
     """Play E episodes of a JAX world side by side."""
-    start, playing, step_key = _start(env, memories, key, num_episodes)
+    playing, fresh, step_key = _start(env, memories, key, num_episodes)
 
     def step(playing: _Playing) -> _Playing:
-        return _step(env, team, policies, start, step_key, deterministic, playing)[0]
+        return _step(env, team, policies, fresh, step_key, deterministic, playing)[0]
 
     def going_on(playing: _Playing) -> Array:
         return ~jnp.all(playing.ended) & (playing.step < MAX_EPISODE_STEPS)
@@ -95,11 +95,12 @@ def trace_episodes(
     deterministic: bool,
 ) -> list[Trace]:
     """The very episodes that `play_episodes` plays with the same key, with every state on the way."""
-    start, playing, step_key = _start(env, memories, key, num_episodes)
+    playing, fresh, step_key = _start(env, memories, key, num_episodes)
+    first = jax.device_get(playing.env_state.inner)
 
     @jax.jit
     def play_block(playing: _Playing) -> tuple[_Playing, Any]:
-        step = lambda p, _: _step(env, team, policies, start, step_key, deterministic, p)  # noqa: E731
+        step = lambda p, _: _step(env, team, policies, fresh, step_key, deterministic, p)  # noqa: E731
         return jax.lax.scan(step, playing, length=TRACE_BLOCK)
 
     blocks = []
@@ -107,7 +108,6 @@ def trace_episodes(
         playing, seen = play_block(playing)
         blocks.append(jax.device_get(seen))
     states, rewards, terminated = jax.tree.map(lambda *parts: np.concatenate(parts), *blocks)
-    first = jax.device_get(start[0].inner)
     lengths, ended = np.asarray(_finish(playing).lengths), np.asarray(playing.ended)
     words = [
         ("terminated" if terminated[n - 1, i].any() else "time limit") if ended[i] else ""
@@ -121,17 +121,20 @@ def _cut_trace(first: Any, states: Any, rewards: np.ndarray, index: int, length:
     return Trace(jax.tree.map(join, first, states), rewards[:length, index], ending)
 
 
-def _start(env: Env, memories: Any, key: PRNGKeyArray, num_episodes: int) -> tuple[Any, _Playing, PRNGKeyArray]:
-    """The first states, the episodes as they begin, and the key of the steps."""
+def _start(env: Env, memories: Any, key: PRNGKeyArray, num_episodes: int) -> tuple[_Playing, Any, PRNGKeyArray]:
+    """The episodes as they begin, what worlds go on with after theirs (nobody looks), and the key of the steps."""
     start_key, step_key = jax.random.split(key)
-    start = jax.vmap(lambda k: start_episode(env, k))(jax.random.split(start_key, num_episodes))
+    keys = jax.random.split(start_key, num_episodes)
+    start = jax.vmap(lambda k: start_episode(env, k))(keys)
     nothing = jnp.zeros(num_episodes, bool)
-    return start, _Playing(*start, memories, nothing, _blank_end(env, start), jnp.int32(0)), step_key
+    playing = _Playing(*start, memories, nothing, _blank_end(env, start[0]), jnp.int32(0))
+    return playing, keys if goes_on(env) else start, step_key
 
 
-def _blank_end(env: Env, start: tuple[EpisodeState, Obs]) -> EpisodeEnd:
+def _blank_end(env: Env, start: EpisodeState) -> EpisodeEnd:
     """Zeros in the shape of how episodes end."""
-    first_step = lambda fresh: step_episode(env, fresh[0], some_action(env.spec), make_key(0), fresh)[2]  # noqa: E731
+    key, action = make_key(0), some_action(env.spec)
+    first_step = lambda state: step_episode(env, state, action, key, draw_fresh(env, key))[2]  # noqa: E731
     end = jax.eval_shape(jax.vmap(first_step), start)
     return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), end)
 
@@ -140,7 +143,7 @@ def _step(
     env: Env,
     team: Team,
     policies: Sequence[Policy],
-    start: Any,
+    fresh: Any,
     step_key: PRNGKeyArray,
     deterministic: bool,
     playing: _Playing,
@@ -151,7 +154,7 @@ def _step(
     noise = None if deterministic else draw_noise(team, action_key, (num_episodes,))
     actions, memories = team_acts(team, policies, rows_of(team, playing.obs), playing.memories, noise)
     action, keys = join_actions(team, actions, jnp), jax.random.split(env_key, num_episodes)
-    env_state, timestep, end = jax.vmap(lambda *args: step_episode(env, *args))(playing.env_state, action, keys, start)
+    env_state, timestep, end = jax.vmap(lambda *args: step_episode(env, *args))(playing.env_state, action, keys, fresh)
     inner = jax.vmap(lambda s, a, k: env.step(s, a, k)[0])(playing.env_state.inner, action, keys)
     first = end.ended & ~playing.ended
     kept = jax.tree.map(lambda new, old: _where(first, new, old), end, playing.end)

@@ -110,7 +110,9 @@ def evaluate_run(
 def _play(loaded: LoadedRun, video: str | Path | None, scene: Scene) -> tuple[Episodes, str]:
     """Build the env anew, make sure that it still is the one trained on, and play; also what to say about the film."""
     num_envs = min(loaded.config.env.num_envs, scene.episodes)
-    config = settings.override(loaded.config, num_envs=num_envs, num_minibatches=1)
+    config = settings.override(loaded.config, num_envs=num_envs)
+    if not config.is_off_policy:  # fewer envs may not fill the minibatches of training
+        config = settings.override(config, num_minibatches=1)
     engine = make_engine(config, loaded.run_dir)
     try:
         here = preprocess.describe_pipeline(config, engine.spec)

@@ -25,6 +25,8 @@ class Started:
     """Updates already done: above 0 when a run continues."""
     best_score: float | None = None
     """Best evaluation so far of a run that continues."""
+    disk_mb: dict[str, float] = field(default_factory=dict)
+    """What the states that are kept will take on disk, by part: checkpoints, snapshots, ..."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ class Settled:
     step: int
     update: int
     state: Any = field(repr=False, default=None)
+    is_last: bool = False
+    """Training ends here."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,7 @@ class Rewound:
 
 @dataclass(frozen=True)
 class Finished:
-    """All planned updates are done."""
+    """All planned updates are done, or the score that ends the run is reached."""
 
     step: int
     update: int

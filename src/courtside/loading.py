@@ -15,7 +15,8 @@ import jax
 import numpy as np
 
 from courtside import backend, checkpoint, preprocess, runlog, spaces
-from courtside.algos import ppo
+from courtside.algos.algorithm import algorithm_of, decode
+from courtside.algos.setup import Setup
 from courtside.algos.team import Team, learner_of, make_team
 from courtside.algos.team import init as team_init
 from courtside.config import MAX_SEED, Config, check_seed
@@ -64,7 +65,7 @@ class LoadedRun:
             action = _greedy(setup)(self.policies[group], features)
         else:
             action = _sampled(setup)(self.policies[group], features, self._seed(seed))
-        return preprocess.decode_action(setup.action, np.asarray(action), np)
+        return decode(setup, np.asarray(action), np)
 
     def _group_of(self, agent: str | None) -> int:
         if agent is None and len(self.policies) == 1:
@@ -83,7 +84,7 @@ class LoadedRun:
         return np.uint32(seed)
 
 
-def _encode(run: LoadedRun, setup: ppo.Setup, obs: Any) -> np.ndarray:
+def _encode(run: LoadedRun, setup: Setup, obs: Any) -> np.ndarray:
     try:
         return preprocess.encode(setup.observation, obs, np)
     except (ValueError, TypeError, IndexError, KeyError) as error:
@@ -155,14 +156,14 @@ def _read_best(run_dir: Path, best: Path) -> dict[str, Any]:
 
 
 @functools.cache
-def _greedy(setup: ppo.Setup) -> Any:
-    return jax.jit(lambda policy, features: ppo.act_greedily(setup, policy, features, ())[0])
+def _greedy(setup: Setup) -> Any:
+    return jax.jit(lambda policy, features: algorithm_of(setup).act_greedily(setup, policy, features, ())[0])
 
 
 @functools.cache
-def _sampled(setup: ppo.Setup) -> Any:
+def _sampled(setup: Setup) -> Any:
     def draw(policy: Policy, features: jax.Array, seed: jax.Array) -> jax.Array:
         noise = distributions.draw_noise(setup.action, jax.random.key(seed), features.shape[:-1])
-        return ppo.act(setup, policy, features, (), noise)[0]
+        return algorithm_of(setup).act(setup, policy, features, (), noise)[0]
 
     return jax.jit(draw)

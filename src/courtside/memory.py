@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from courtside import preprocess
-from courtside.algos import ppo
+from courtside.algos.setup import Setup
 from courtside.algos.team import Team
 from courtside.errors import ConfigError
 from courtside.hosts.memory import MB, available_mb
-from courtside.types import TrainState
+from courtside.types import OffPolicyLearner, TrainState
 
 HOST_ENVS, EVAL_ENVS = "host envs", "evaluation envs"
 """The parts that lie in the machine's own memory even where there is an accelerator: envs outside JAX."""
@@ -21,6 +21,7 @@ REMEDIES = {
     HOST_ENVS: "fewer --num-envs or --num-workers",
     EVAL_ENVS: "fewer --eval-episodes or --num-workers",
     "network": "smaller --hidden-sizes",
+    "replay": "a smaller --buffer-size",
 }
 
 
@@ -72,11 +73,19 @@ def _excess(parts: dict[str, float], free: float | None, kind: str) -> str | Non
 def learner_mb(team: Team, state: TrainState) -> dict[str, float]:
     """Rollout (observations twice: acted on and led to; then the batch made of them) and network (with gradients)."""
     rollout = sum(_rollout_bytes(group) for group in team.groups) / MB
-    network = sum(2 * tree_mb(learner.params) + tree_mb(learner.opt_state) for learner in state.learners)
-    return {"rollout": rollout, "network": network}
+    network = sum(_network_mb(learner) for learner in state.learners)
+    replay = {} if state.memory is None else {"replay": tree_mb(state.memory)}
+    return {"rollout": rollout, "network": network} | replay
 
 
-def _rollout_bytes(group: ppo.Setup) -> float:
+def _network_mb(learner: Any) -> float:
+    if isinstance(learner, OffPolicyLearner):
+        networks = tree_mb((learner.params, learner.critic))
+        return networks + tree_mb(learner)  # the gradients, and everything that is kept
+    return 2 * tree_mb(learner.params) + tree_mb(learner.opt_state)
+
+
+def _rollout_bytes(group: Setup) -> float:
     """Bytes become numbers only for the pass that values the whole rollout and for one minibatch after another."""
     samples = group.num_steps * group.num_envs * group.num_agents
     size = max(group.own_size, group.row_size) * (group.num_everyone if group.is_central else 1)

@@ -2,10 +2,50 @@
 
 from __future__ import annotations
 
-PER_EPISODE = ("charts/episodic_", "charts/truncated", "agents/", "env/")
+from collections.abc import Container, Mapping
+from typing import Any
+
+from courtside.config import Config
+
+PER_EPISODE = ("charts/episodic_", "charts/score", "charts/truncated", "agents/", "env/")
 """How the names begin of metrics that are means over the episodes which ended in an update."""
+RETURN, SCORE = "charts/episodic_return", "charts/score"
+"""The return of an episode, mean over agents; with several agents also that of the best of them."""
+EVAL_RETURN, EVAL_SCORE = "eval/episodic_return", "eval/score"
+"""The same of an evaluation."""
+LEARNING_STEPS = "charts/learning_steps"
+"""Gradient steps so far of an algorithm with a replay: 0 as long as the replay is being filled."""
+OF_LEARNING = ("losses/", "health/mass_", "health/clipped_", "health/target_", "replay/age", "charts/noise_scale")
+"""How the names begin of metrics that such an algorithm has no number for before its first gradient step."""
+
+
+def ranking_metric(config: Config, told: Container[str] = (EVAL_SCORE,)) -> str:
+    """Which metric of evaluations tells the best: the score where the run is judged by it, else the return."""
+    is_judged = any(threshold.metric == EVAL_SCORE for threshold in config.thresholds)
+    return EVAL_SCORE if is_judged and EVAL_SCORE in told else EVAL_RETURN
+
+
+def score_metric(config: Config) -> str:
+    """Which metric of training tells how good a run is: the score where the run is judged by one, else the return."""
+    is_judged = any(threshold.metric in (SCORE, EVAL_SCORE) for threshold in config.thresholds)
+    return SCORE if is_judged else RETURN
 
 
 def is_per_episode(metric: str) -> bool:
     """Whether a metric has no value in an update without an episode's end, and weighs as many as ended."""
     return metric.startswith(PER_EPISODE)
+
+
+def has_learned(row: Mapping[str, Any]) -> bool:
+    """Whether there were gradient steps by the update that a row tells of."""
+    return row.get(LEARNING_STEPS, 1) > 0
+
+
+def is_of_learning(metric: str) -> bool:
+    """Whether a metric comes from gradient steps."""
+    return metric.startswith(OF_LEARNING)
+
+
+def is_evaluation(metric: str) -> bool:
+    """Whether a metric is told by evaluations, and so by a few updates only."""
+    return metric.startswith("eval/")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import inspect
 import itertools
 import textwrap
@@ -14,8 +15,9 @@ from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from courtside.config import unknown_name, wanted
+from courtside.config import unknown_name
 from courtside.errors import ConfigError
+from courtside.setting_types import wanted
 
 YES = {"true", "1", "yes", "y", "t", "on"}
 NO = {"false", "0", "no", "n", "f", "off"}
@@ -124,7 +126,10 @@ def signature_options(build: Callable[..., Any]) -> tuple[Option, ...]:
     except (TypeError, ValueError):
         return ()
     named = {n: p for n, p in parameters.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-    options = [Option(name, hints.get(name, _kind_of(p.default)), p.default) for name, p in named.items()]
+    docs = _docs(build)
+    options = [
+        Option(name, hints.get(name, _kind_of(p.default)), p.default, docs.get(name, "")) for name, p in named.items()
+    ]
     return tuple(option for option in options if all(map(_is_readable, _members(option.kind))))
 
 
@@ -137,6 +142,14 @@ def _hints(build: Callable[..., Any]) -> dict[str, Any]:
     try:
         return get_type_hints(build.__init__ if isinstance(build, type) else build)
     except Exception:
+        return {}
+
+
+def _docs(build: Any) -> dict[str, str]:
+    """What stands under the fields of a dataclass, where its source can be read."""
+    try:
+        return field_docs(build) if isinstance(build, type) and dataclasses.is_dataclass(build) else {}
+    except (OSError, TypeError, SyntaxError):
         return {}
 
 

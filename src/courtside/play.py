@@ -19,6 +19,7 @@ import numpy as np
 from courtside import backend
 from courtside.envs.base import Env
 from courtside.envs.opponents import WithOpponents
+from courtside.envs.wrappers import begin_next, goes_on
 from courtside.episodes import Trace
 from courtside.errors import ConfigError
 from courtside.recording import describe_step
@@ -55,8 +56,10 @@ class Table:
     bindings: dict[str, int]
     """Key -> action."""
     reset: Callable[..., Any]
+    restart: Callable[..., Any]
+    """Given the state that the last episode ended in, and a key."""
     step: Callable[..., Any]
-    """Compiled."""
+    """All compiled."""
     seed: int
     about: str = ""
 
@@ -96,8 +99,10 @@ def set_up(env: Env, seed: int, about: str = "") -> Table:
     backend.enable_cache()
     quick = backend.compiler_options(0)
     reset = jax.jit(lambda key: env.reset(key), compiler_options=quick)
+    restart = jax.jit(lambda *args: begin_next(env, *args), compiler_options=quick)
+    restart = restart if goes_on(env) else lambda _, key: reset(key)
     step = jax.jit(lambda *args: env.step(*args), compiler_options=quick)
-    return Table(env, bind_keys(env, space), reset, step, seed, about)
+    return Table(env, bind_keys(env, space), reset, restart, step, seed, about)
 
 
 def bare(env: Any, state: Any = None) -> tuple[Any, Any]:
@@ -128,9 +133,12 @@ def check_keys(table: Table, keys: Sequence[str]) -> None:
         )
 
 
-def start(table: Table, number: int = 0, played: tuple[Trace, ...] = ()) -> Game:
-    """A fresh episode; the seed and its number decide everything in it."""
-    state, obs = table.reset(_key(table, number, 0))
+def start(table: Table, before: Game | None = None) -> Game:
+    """An episode; the seed and its number, and in some worlds how the one before ended, decide everything in it."""
+    number = 0 if before is None else before.number + 1
+    key = _key(table, number, 0)
+    state, obs = table.reset(key) if before is None else table.restart(before.state, key)
+    played = () if before is None else episodes(before)
     num_agents = table.env.spec.num_agents
     nothing = np.zeros((0, num_agents), np.float32)
     return Game(state, obs, nothing, np.zeros(num_agents, bool), number=number, states=(state,), played=played)
@@ -143,7 +151,7 @@ def _key(table: Table, number: int, step: int) -> Any:
 def press(table: Table, game: Game, key: str) -> Game:
     """What a key does; one that means nothing does nothing."""
     if key == RESTART:
-        return start(table, game.number + 1, episodes(game))
+        return start(table, game)
     if key == NEXT_AGENT:
         return dataclasses.replace(game, agent=(game.agent + 1) % len(game.done))
     if key in table.bindings and not game.ending:

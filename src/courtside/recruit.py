@@ -17,8 +17,8 @@ import jax
 
 from courtside import checkpoint, preprocess, registry, runlog, spaces
 from courtside import config as settings
-from courtside.algos import ppo
-from courtside.algos.setup import make_setup
+from courtside.algos.algorithm import algorithm_of
+from courtside.algos.setup import Setup, make_setup
 from courtside.algos.team import learner_of
 from courtside.config import Config, unknown_name
 from courtside.envs.base import Env, EnvSpec
@@ -180,20 +180,27 @@ def read_copy(run_dir: str | Path, agent: str) -> Copy:
     path = copy_path(run_dir, agent)
     meta = checkpoint.read_meta(path)
     setup = acting_setup(meta)
-    template = jax.eval_shape(lambda: _actor(ppo.init(setup, jax.random.key(0)).policy))
+    template = jax.eval_shape(lambda: _actor(algorithm_of(setup).init(setup, jax.random.key(0)).policy))
     return Copy(agent, checkpoint.load(path, template)[0], meta)
 
 
 def _actor(policy: Policy) -> Policy:
     """A policy without its critic, which acting does not need."""
+    if not hasattr(policy.params, "critic_torso"):
+        return policy
     return eqx.tree_at(lambda p: p.params.critic_torso, policy, None, is_leaf=lambda x: x is None)
 
 
-def acting_setup(meta: Mapping[str, Any]) -> ppo.Setup:
+def acting_setup(meta: Mapping[str, Any]) -> Setup:
     """The static half of a frozen network; what only its training needed is left out, so that it causes no new program."""
-    there, plain = settings.from_json(meta["config"]), Config()
+    there = settings.from_json(meta["config"])
+    plain = settings.override(Config(), algo=there.run.algo)
     net = dataclasses.replace(there.net, critic=plain.net.critic, learners=plain.net.learners)
-    config = settings.override(dataclasses.replace(plain, net=net), norm_obs=there.ppo.norm_obs)
+    run = dataclasses.replace(plain.run, algo=there.run.algo)
+    known = dataclasses.replace(plain, run=run, net=net)
+    config = settings.override(known, norm_obs=there.learning.norm_obs)
+    if there.is_off_policy:
+        config = settings.override(config, ensemble=there.mad4pg.ensemble)
     observation, action = (spaces.from_json(meta["pipeline"][name]) for name in ("observation", "action"))
     return make_setup(config, observation, action, 1)
 

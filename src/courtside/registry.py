@@ -16,10 +16,12 @@ from courtside.envs.multigrid import catalogue
 from courtside.errors import ConfigError, EnvContractError
 from courtside.options import Option, read_options, signature_options
 
-MULTIGRID = "multigrid"
+MULTIGRID, GAMES = "multigrid", "games"
 GROUPS = {
     "classic": "classic control",
     MULTIGRID: "grid worlds of several agents",
+    GAMES: "games of two agents, continuous",
+    "duos": "two agents, continuous, with a known optimum",
     "probes": "tests with a known answer",
 }
 """Group of worlds -> what it is."""
@@ -59,6 +61,11 @@ GRIDS = tuple(
     EnvEntry(grid.name, "courtside.envs.multigrid.catalogue:make", grid.about, grid.aliases, MULTIGRID)
     for grid in catalogue.entries()
 )
+TENNIS = (EnvEntry("tennis", "courtside.envs.tennis.world:Tennis", "two rackets keep a ball in play", (), GAMES),)
+DUOS = (
+    EnvEntry("duo-meet", "courtside.envs.duo:Meet", "two agents meet half-way, paid together", (), "duos"),
+    EnvEntry("duo-chase", "courtside.envs.duo:Chase", "a chaser and a runner, one pays the other", (), "duos"),
+)
 PROBES = tuple(
     EnvEntry(name, f"courtside.envs.probe:{kind}", f"probe: {about}", (), "probes")
     for name, kind, about in (
@@ -73,7 +80,7 @@ PROBES = tuple(
         ("probe-multi-discrete", "MultiChoice", "several right choices at once"),
     )
 )
-ENVS: tuple[EnvEntry, ...] = (*CLASSIC, *GRIDS, *PROBES)
+ENVS: tuple[EnvEntry, ...] = (*CLASSIC, *GRIDS, *TENNIS, *DUOS, *PROBES)
 
 
 def find_env(env_id: str) -> EnvSource:
@@ -96,7 +103,7 @@ def find_env(env_id: str) -> EnvSource:
 
 def _alias_note(entry: EnvEntry, alias: str) -> str:
     runs = f"{alias} runs as our JAX world {entry.name!r}"
-    return f"{runs}." if entry.group == MULTIGRID else f"{runs}; --env-id gym:{alias} takes Gymnasium's own."
+    return f"{runs}." if entry.group in (MULTIGRID, GAMES) else f"{runs}; --env-id gym:{alias} takes Gymnasium's own."
 
 
 def _nearby(name: str) -> list[str]:

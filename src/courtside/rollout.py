@@ -20,25 +20,27 @@ from jaxtyping import Array, Bool, Float, Key, PRNGKeyArray
 from courtside.algos.team import Team, join_actions, noise_from_bits, noise_sizes
 from courtside.algos.team import act as team_acts
 from courtside.envs.base import Env, EnvSpec
-from courtside.envs.wrappers import start_episode, step_episode
+from courtside.envs.wrappers import draw_fresh, start_episode, step_episode
 from courtside.hosts.base import Host
 from courtside.keys import KEY_KIND, make_key
+from courtside.metric_names import SCORE
 from courtside.nets import distributions
 from courtside.preprocess import decode_action, encode, pack
 from courtside.types import EpisodeEnd, Metrics, Rollout, TrainState
 
 METRICS = ("charts/episodes", "charts/episodic_return", "charts/episodic_length", "charts/truncated")
-"""What `summarize_episodes` logs of every world."""
+"""What `summarize_episodes` logs of every world; of those with several agents SCORE too."""
 
 MAX_AHEAD_BYTES = 256
 """Size of a world's state up to which the first states of new episodes are drawn in bulk, ahead of the rollout."""
 
 
 def metric_names(env: Env, team: Team) -> tuple[str, ...]:
-    """METRICS, the return of each of several agents, and one name for each thing that this world wants logged."""
+    """METRICS, the score and each return of several agents, and one name for each thing that this world wants logged."""
     timestep = jax.eval_shape(lambda: env.step(env.reset(make_key(0))[0], some_action(env.spec), make_key(0))[1])
     own = (f"env/{name}" for name in sorted(timestep.info))
-    return (*METRICS, *(_return_name(name) for name in team.names if team.num_agents > 1), *own)
+    several = (SCORE, *map(_return_name, team.names)) if team.num_agents > 1 else ()
+    return (*METRICS, *several, *own)
 
 
 def _return_name(agent: str) -> str:
@@ -67,7 +69,7 @@ def collect(env: Env, team: Team, state: TrainState) -> tuple[TrainState, Rollou
     """The Rollout Phase of a JAX world."""
     key, rollout_key = jax.random.split(state.key)
     noise, step_keys, reset_keys = draw_randomness(team, rollout_key)
-    start = jax.vmap(lambda k: start_episode(env, k))
+    start = jax.vmap(lambda k: draw_fresh(env, k))
     ahead = _state_bytes(state) <= MAX_AHEAD_BYTES
     fresh = jax.vmap(start)(reset_keys) if ahead else reset_keys
     policies = state.policy
@@ -78,7 +80,7 @@ def collect(env: Env, team: Team, state: TrainState) -> tuple[TrainState, Rollou
         features = rows_of(team, obs)
         actions, memories = team_acts(team, policies, features, memories, noise_now)
         before = env_state.done
-        env_state, timestep, end = jax.vmap(lambda *args: step_episode(env, *args))(
+        env_state, timestep, end = jax.vmap(lambda *args: step_episode(env, *args, score_cap=team.score_cap))(
             env_state, join_actions(team, actions, jnp), keys_now, fresh_now if ahead else start(fresh_now)
         )
         flags = (timestep.reward, timestep.terminated, timestep.truncated)
@@ -87,7 +89,8 @@ def collect(env: Env, team: Team, state: TrainState) -> tuple[TrainState, Rollou
 
     carry = (state.env_state, state.obs, tuple(learner.policy_state for learner in state.learners))
     (env_state, obs, memories), (seen, active, ends) = jax.lax.scan(step, carry, (noise, step_keys, fresh))
-    rollout = Rollout(*seen, last_features=rows_of(team, obs), active=active if team.num_agents > 1 else None)
+    active = active if team.num_agents > 1 else None
+    rollout = Rollout(*seen, last_features=rows_of(team, obs), active=active, ends=ends)
     learners = tuple(replace(learner, policy_state=m) for learner, m in zip(state.learners, memories, strict=True))
     state = replace(state, learners=learners, key=key, env_state=env_state, obs=obs)
     return state, rollout, summarize_episodes(ends, team.names, rollout.truncated)
@@ -118,7 +121,6 @@ class HostCollected(NamedTuple):
     features: np.ndarray
     """What to go on from. [B, A, D]"""
     rollout: Rollout
-    ends: EpisodeEnd
 
 
 def collect_host(
@@ -143,8 +145,9 @@ def collect_host(
     rows, *stacked, active, last = jax.device_put([*columns, features])
     actions, rest = tuple(stacked[:num_groups]), stacked[num_groups:]
     seen = (rows, actions, *rest[:4])
-    rollout = Rollout(*seen, last_features=last, active=active if team.num_agents > 1 else None)
-    return HostCollected(features, rollout, EpisodeEnd(*rest[4:]))
+    ends = EpisodeEnd(*rest[4:])
+    rollout = Rollout(*seen, last_features=last, active=active if team.num_agents > 1 else None, ends=ends)
+    return HostCollected(features, rollout)
 
 
 def summarize_episodes(ends: EpisodeEnd, names: Sequence[str], truncated: Bool[Array, "T B A"]) -> Metrics:
@@ -158,6 +161,7 @@ def summarize_episodes(ends: EpisodeEnd, names: Sequence[str], truncated: Bool[A
         "charts/episodic_return": ends.episode_return,
         "charts/episodic_length": ends.episode_length,
         "charts/truncated": jnp.any(truncated, axis=-1),
+        **({SCORE: jnp.max(ends.episode_return, axis=-1)} if len(names) > 1 else {}),
         **{_return_name(n): ends.episode_return[..., i] for i, n in enumerate(names) if len(names) > 1},
         **{f"env/{name}": value for name, value in ends.info.items()},
     }

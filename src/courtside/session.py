@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from courtside import backend, checkpoint, preprocess, runlog, snapshots
+from courtside import backend, checkpoint, memory, preprocess, runlog, snapshots, stopping
 from courtside.config import Config, override
 from courtside.engines import Engine, make_engine
 from courtside.engines.jax_engine import JaxEngine
@@ -25,11 +25,21 @@ from courtside.health.verdict import Verdict, VerdictTracker, to_json
 from courtside.population.members import is_population, note_alone
 from courtside.recruit import keep
 from courtside.runlog import RunLog
+from courtside.stopping import ScoreStop, ScoreWatch
 from courtside.train import run as run_training
 from courtside.types import TrainState
 
 if TYPE_CHECKING:
     from courtside.population.session import PopulationResult
+
+
+SAVE_PAUSE = 20
+"""Between two checkpoints the run trains at least this many times as long as the last took to write: a twentieth at most
+is spent on saving."""
+SAVED_MB = 200.0
+"""What is written in a second, until it is known."""
+QUICK_SAVE = 0.1
+"""A save of fewer seconds is not worth waiting for."""
 
 
 @runtime_checkable
@@ -54,6 +64,8 @@ class Result:
     seconds: float
     checkpoint: Path | None
     """The newest checkpoint; None where the run was stopped before its first update."""
+    score_stop: ScoreStop | None = None
+    """Where the score of --quit-threshold was reached, which ends the run."""
 
 
 def train(config: Config, *, view: View | None = None) -> Result | PopulationResult:
@@ -106,14 +118,12 @@ def _continue(config: Config, engine: Engine, run_dir: Path, view: View | None, 
         account = insurance.read_account(meta)
         notes += [checkpoint.describe_skipped(path, skipped), backend.arithmetic_change(meta.get("arithmetic"))]
     done = 0 if state is None else int(state.update)
-    verdict_path = run_dir / runlog.VERDICT
-    if done >= config.num_updates and config.thresholds and not verdict_path.exists():
-        return _judge_finished(config, run_dir, done, path, account)
-    if done >= config.num_updates:
-        raise CheckpointError(
-            f"The run {run_dir.name} is finished: all {config.run.total_timesteps:,} steps are done. "
-            "Give a larger --total-timesteps to train on, or evaluate it with `courtside eval`."
-        )
+    verdict_path, stop = run_dir / runlog.VERDICT, stopping.read_stop(run_dir, done)
+    is_over = done >= config.num_updates or stop is not None
+    if is_over and stopping.writes_verdict(config) and not verdict_path.exists():
+        return _judge_finished(config, run_dir, done, path, account, stop)
+    if is_over:
+        raise CheckpointError(_explain_finished(run_dir, config, stop))
     if state is not None:
         notes.append(f"Going on from step {done * config.batch_size:,} (update {done:,}).")
     if state is not None and state.env_state is None:
@@ -130,14 +140,29 @@ def _continue(config: Config, engine: Engine, run_dir: Path, view: View | None, 
     return _drive(config, engine, state, log, view, account)
 
 
-def _judge_finished(config: Config, run_dir: Path, update: int, newest: Path | None, account: Account) -> Result:
+def _explain_finished(run_dir: Path, config: Config, stop: ScoreStop | None) -> str:
+    if stop is not None:
+        return (
+            f"The run {run_dir.name} is finished: {stopping.stop_words(stop)} at step {stop.step:,}. Evaluate it with "
+            "`courtside eval`; to train longer, start a new run with a higher --quit-threshold or none."
+        )
+    return (
+        f"The run {run_dir.name} is finished: all {config.run.total_timesteps:,} steps are done. "
+        "Give a larger --total-timesteps to train on, or evaluate it with `courtside eval`."
+    )
+
+
+def _judge_finished(
+    config: Config, run_dir: Path, update: int, newest: Path | None, account: Account, stop: ScoreStop | None
+) -> Result:
     """A run that was killed between its last checkpoint and its verdict: the verdict follows from what was logged."""
     log = RunLog.resume(run_dir, update, update * config.batch_size, config)
     with contextlib.closing(log):
         tracker = VerdictTracker(config.thresholds)
         tracker.add(runlog.read_history(run_dir))
-        log.write_verdict(_verdict_record(tracker.verdict(), config, account))
-    return Result(run_dir, tracker.verdict(), True, None, update * config.batch_size, update, 0.0, newest)
+        log.write_verdict(_verdict_record(tracker.verdict(), config, account, stop))
+    verdict = tracker.verdict() if config.thresholds else None
+    return Result(run_dir, verdict, True, None, update * config.batch_size, update, 0.0, newest, stop)
 
 
 def explain_new_length(config: Config, total_timesteps: int) -> str:
@@ -155,9 +180,10 @@ def _closing(engine: Engine, work: Any) -> Result:
         engine.close()
 
 
-def _verdict_record(verdict: Verdict, config: Config, account: Account) -> dict[str, Any]:
-    """The verdict as data; an insured run says what the insurance did."""
-    return to_json(verdict) | ({"insurance": insurance.summary(account)} if config.run.insure else {})
+def _verdict_record(verdict: Verdict, config: Config, account: Account, stop: ScoreStop | None) -> dict[str, Any]:
+    """The verdict as data, with the score that ended the run; an insured run says what the insurance did."""
+    insured = {"insurance": insurance.summary(account)} if config.run.insure else {}
+    return to_json(verdict) | stopping.verdict_part(config, stop) | insured
 
 
 def _drive(
@@ -171,9 +197,10 @@ def _drive(
     """Hand every event to its consumers until the run ends or a signal asks it to stop."""
     tracker = VerdictTracker(config.thresholds)
     tracker.add(runlog.read_history(log.folder))
-    saver = Saver(log.folder, config, pipeline_of(config, engine))
+    watch = ScoreWatch(config, runlog.read_rows(log.folder))
+    saver = Saver(log.folder, config, pipeline_of(config, engine), memory.tree_mb(engine.template()))
     insurer = _insure(config, engine, saver, account)
-    events = run_training(config, engine=engine, state=state, insurance=insurer)
+    events = run_training(config, engine=engine, state=state, insurance=insurer, watch=watch)
     update = 0 if state is None else int(state.update)
     step = update * config.batch_size
     begun, finished = time.perf_counter(), False
@@ -190,7 +217,7 @@ def _drive(
                 case Settled():
                     step, update = event.step, event.update
                     saver.keep_moment(event)
-                    if saver.is_due() or signals.caught or update == config.num_updates:
+                    if saver.is_due() or signals.caught or event.is_last:
                         log.sync()
                         saver.save(event)
                 case Rewound():
@@ -200,14 +227,15 @@ def _drive(
                     step = update * config.batch_size
                 case Finished():
                     finished = True
-            if signals.caught and may_stop(event, config):
+            if signals.caught and may_stop(event):
                 break
         events.close()
         verdict = tracker.verdict() if finished and config.thresholds else None
-        if verdict is not None:
-            log.write_verdict(_verdict_record(verdict, config, insurer.account if insurer else account))
+        if finished and stopping.writes_verdict(config):
+            account = insurer.account if insurer else account
+            log.write_verdict(_verdict_record(tracker.verdict(), config, account, watch.stop))
     seconds = time.perf_counter() - begun
-    return Result(log.folder, verdict, finished, signals.caught, step, update, seconds, saver.newest)
+    return Result(log.folder, verdict, finished, signals.caught, step, update, seconds, saver.newest, watch.stop)
 
 
 def _insure(config: Config, engine: Engine, saver: Saver, account: Account) -> Insurance | None:
@@ -234,9 +262,9 @@ def _go_back(event: Rewound, config: Config, saver: Saver, log: RunLog) -> Verdi
     return tracker
 
 
-def may_stop(event: object, config: Config) -> bool:
+def may_stop(event: object) -> bool:
     """Whether nothing is lost by leaving now; after the last update the run may as well finish."""
-    return isinstance(event, Compiling | Racing) or (isinstance(event, Settled) and event.update < config.num_updates)
+    return isinstance(event, Compiling | Racing) or (isinstance(event, Settled) and not event.is_last)
 
 
 def tell(view: View | None, event: Event) -> None:
@@ -251,7 +279,7 @@ def pipeline_of(config: Config, engine: Engine) -> dict[str, Any]:
 class Saver:
     """Writes checkpoints by the clock, and the best policy whenever there is a new one."""
 
-    def __init__(self, run_dir: Path, config: Config, pipeline: dict[str, Any]) -> None:
+    def __init__(self, run_dir: Path, config: Config, pipeline: dict[str, Any], state_mb: float = 0.0) -> None:
         self.run_dir, self.run, self.config = run_dir, config.run, config
         self.meta = {"pipeline": pipeline, "arithmetic": backend.describe_arithmetic()}
         self.carried: dict[str, Any] = {}
@@ -259,6 +287,8 @@ class Saver:
         self.is_back = False
         """The run has just gone back to an earlier moment."""
         self.last_save = time.monotonic()
+        self.save_seconds = state_mb / SAVED_MB
+        """What the last save took; before the first what it may take."""
         found = checkpoint.find_checkpoints(run_dir / checkpoint.FOLDER)
         self.newest: Path | None = found[0] if found else None
 
@@ -267,17 +297,25 @@ class Saver:
         return 0 if self.newest is None else snapshots.update_of(self.newest)
 
     def is_due(self) -> bool:
-        """The first checkpoint is due at once, so that a run killed in its first seconds has something to go on from."""
-        return self.newest is None or time.monotonic() - self.last_save >= self.run.checkpoint_seconds
+        """The first checkpoint is due at once, so that a run killed in its first seconds has something to go on from.
+
+        A state with a replay may take a second to write: then checkpoints come more rarely than the setting says, and the
+        first one waits too, since it would hold little.
+        """
+        if self.newest is None and self.save_seconds < QUICK_SAVE:
+            return True
+        return time.monotonic() - self.last_save >= max(self.run.checkpoint_seconds, SAVE_PAUSE * self.save_seconds)
 
     def save(self, event: Settled) -> None:
         self.write(event)
         self.prune()
 
     def write(self, event: Settled | Rewound) -> None:
+        begun = time.monotonic()
         self.newest = checkpoint.checkpoint_path(self.run_dir, event.update)
         self._save(self.newest, event.state, event, self.carried)
         self.last_save = time.monotonic()
+        self.save_seconds = self.last_save - begun
 
     def prune(self) -> None:
         checkpoint.prune(self.run_dir / checkpoint.FOLDER, self.run.keep_checkpoints)
@@ -289,7 +327,7 @@ class Saver:
         The moment that a run went back to stays as it was at first: a resume starts behind it and could not redo it.
         """
         is_back, self.is_back = self.is_back, False
-        if not is_back and snapshots.is_due(self.config, event.update):
+        if not is_back and snapshots.is_kept(self.config, event.update, memory.tree_mb(event.state)):
             folder = self.run_dir / snapshots.FOLDER
             snapshots.save(folder, event.state, self._meta(event) | self.carried)
             checkpoint.prune(folder, self.run.snapshots)

@@ -17,6 +17,7 @@ from courtside.config import Config, to_json
 from courtside.errors import ConfigError
 from courtside.events import Evaluated, Event, Finished, Progress, Rewound
 from courtside.metric_names import is_per_episode
+from courtside.runlog import blank_episodes
 
 POINTS_PER_CHUNK = 10
 Scalars = dict[str, float]
@@ -29,7 +30,8 @@ def points(event: Event, limit: int = POINTS_PER_CHUNK) -> list[tuple[int, Scala
     if not isinstance(event, Progress):
         return []
     size = max(1, math.ceil(len(event.rows) / limit))
-    groups = [event.rows[start : start + size] for start in range(0, len(event.rows), size)]
+    rows = list(map(blank_episodes, event.rows))
+    groups = [rows[start : start + size] for start in range(0, len(rows), size)]
     plotted = [(int(group[-1]["step"]), _group_mean(group)) for group in groups]
     speed = {"charts/SPS": event.steps_per_second}
     if event.rollout_share is not None:
@@ -60,7 +62,7 @@ def hyperparameter_table(config: Config) -> str:
     """Every setting as a Markdown table."""
     record = to_json(config)
     flat = {"preset": config.preset} | {
-        k: v for group in ("run", "env", "net", "ppo") for k, v in record[group].items()
+        k: v for group in ("run", "env", "net", config.family) for k, v in record[group].items()
     }
     return "\n".join(["| setting | value |", "| --- | --- |", *(f"| {k} | {v} |" for k, v in flat.items())])
 

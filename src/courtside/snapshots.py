@@ -2,7 +2,8 @@
 
 A checkpoint is written by the clock and soon replaced; a snapshot falls on the same updates in every run of the same
 length, and stays. `courtside doctor --prove` forks short reruns from one. Worlds outside JAX have none: their state
-cannot be saved, so nothing could be forked from it.
+cannot be saved, so nothing could be forked from it. A state with a replay is large: of such a run fewer moments are kept,
+as many as have room in MOST_MB, still spread over it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from courtside.config import Config
 from courtside.types import TrainState
 
 FOLDER = "snapshots"
+MOST_MB = 256.0
+"""What the moments of one run may take on disk."""
 
 
 def period(config: Config) -> int:
@@ -27,6 +30,24 @@ def is_due(config: Config, update: int) -> bool:
     """Whether the run keeps this moment; the end itself is in its last checkpoint."""
     every = period(config)
     return bool(every) and 0 < update < config.num_updates and update % every == 0
+
+
+def stride(config: Config, state_mb: float) -> int:
+    """Of the moments that are due one in so many is kept; 0 where not one has room."""
+    fitting = int(MOST_MB / state_mb) if state_mb > 0 else config.run.snapshots
+    return -(-config.run.snapshots // (fitting + 1)) if fitting else 0  # the last would fall on the end, which is none
+
+
+def is_kept(config: Config, update: int, state_mb: float) -> bool:
+    """Whether a moment that is due is kept; it follows from the settings alone, so a resume keeps the same ones."""
+    every = stride(config, state_mb)
+    return is_due(config, update) and bool(every) and update // period(config) % every == 0
+
+
+def num_kept(config: Config, state_mb: float) -> int:
+    """How many moments the whole run keeps."""
+    every = period(config)
+    return sum(is_kept(config, update, state_mb) for update in range(0, config.num_updates, every)) if every else 0
 
 
 def path(folder: str | Path, update: int) -> Path:

@@ -4,9 +4,9 @@
         ...
 
 Each turn runs one chunk of updates, about half a second of work, in one compiled program (Rollout Phase in `rollout`,
-Learning Phase in `algos.ppo`) and yields what came of it. Terminal, log, checkpoint and verdict are consumers outside
-(`session` wires them). Nothing here reads the consumers, and nothing they do can change the numbers: chunk lengths follow
-the clock, but the program does the same arithmetic however its updates are grouped.
+Learning Phase in `algos.ppo` or `algos.mad4pg`) and yields what came of it. Terminal, log, checkpoint and verdict are
+consumers outside (`session` wires them). Nothing here reads them, and nothing they do can change the numbers: chunk
+lengths follow the clock, but the program does the same arithmetic however its updates are grouped.
 """
 
 from __future__ import annotations
@@ -20,18 +20,25 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from courtside import backend, memory, snapshots
+from courtside import backend, memory, snapshots, stopping
 from courtside.callable_module import make_callable
 from courtside.config import Config
+from courtside.disk import disk_mb
 from courtside.engines import COMPILE_THREAD, MAX_CHUNK, Engine, Rows, make_engine
 from courtside.episodes import Episodes
 from courtside.errors import EnvContractError
 from courtside.events import Compiled, Compiling, Evaluated, Event, Finished, Notice, Progress, Settled, Started
 from courtside.health import insurance as insurances
 from courtside.health.insurance import Insurance
+from courtside.health.verdict import longest_window
+from courtside.metric_names import EVAL_RETURN, EVAL_SCORE, has_learned, is_evaluation, ranking_metric
+from courtside.stopping import ScoreWatch
 from courtside.types import TrainState
 
 CHUNK_SECONDS = 0.5
+
+LOSSES = ("losses/policy_loss", "losses/value_loss", "losses/actor_loss", "losses/critic_loss")
+"""Losses of either family."""
 
 SHARE_SECONDS = 20.0
 """How often the split between rollout and learning is measured again."""
@@ -43,8 +50,12 @@ def run(
     engine: Engine | None = None,
     state: TrainState | None = None,
     insurance: Insurance | None = None,
+    watch: ScoreWatch | None = None,
 ) -> Generator[Event, None, None]:
-    """Train to the planned end; goes on from `state` where one is given. Closing the generator frees the envs."""
+    """Train to the planned end, or to the score that ends the run; closing the generator frees the envs.
+
+    Goes on from `state` where one is given; `watch` then knows the scores up to there.
+    """
     config.validate()
     engine = make_engine(config) if engine is None else engine
     try:
@@ -52,21 +63,22 @@ def run(
         memory.check_fits(parts)
         done = 0 if state is None else int(state.update)
         best = None if state is None or not np.isfinite(state.best_score) else float(state.best_score)
-        notes = (*engine.notices(), *too_short(config))
-        yield Started(config, parts, backend.describe_device(), notes, done, best)
+        notes = (*engine.notices(), *cannot_pass(config))
+        yield Started(config, parts, backend.describe_device(), notes, done, best, disk_mb(config, engine.template()))
         yield from compile_engine(engine)
-        yield from _updates(config, engine, engine.init() if state is None else state, insurance)
+        state = engine.init() if state is None else state
+        yield from _updates(config, engine, state, insurance, ScoreWatch(config) if watch is None else watch)
     finally:
         engine.close()
 
 
-def too_short(config: Config) -> list[str]:
+def cannot_pass(config: Config) -> list[str]:
     """Say before the run that it cannot pass, not after."""
-    window = max((threshold.window_steps for threshold in config.thresholds), default=0)
-    steps = config.num_updates * config.batch_size
-    if steps >= window:
-        return []
-    return [f"This run makes {steps:,} steps but is judged over its last {window:,}: it cannot pass."]
+    window, steps = longest_window(config.thresholds), config.num_updates * config.batch_size
+    told = [f"This run makes {steps:,} steps but is judged over its last {window:,}: it cannot pass."]
+    unseen = [threshold.metric for threshold in config.thresholds if is_evaluation(threshold.metric)]
+    blind = [f"This run is judged by {name} but --eval-every is 0: it cannot pass." for name in unseen[:1]]
+    return (told if steps < window else []) + ([] if config.eval_updates else blind)
 
 
 def compile_engine(engine: Compiles) -> Iterator[Event]:
@@ -90,13 +102,15 @@ def compile_engine(engine: Compiles) -> Iterator[Event]:
     yield Compiled(time.perf_counter() - start)
 
 
-def _updates(config: Config, engine: Engine, state: TrainState, insurance: Insurance | None) -> Iterator[Event]:
-    """Chunk after chunk until all planned updates are done, with an evaluation wherever one is due.
+def _updates(
+    config: Config, engine: Engine, state: TrainState, insurance: Insurance | None, watch: ScoreWatch
+) -> Iterator[Event]:
+    """Chunk after chunk until the run is over, with an evaluation wherever one is due.
 
     An insured run may be sent back at a pause: then `state` is an earlier one from there on.
     """
     update, pace, begun, warned = int(state.update), Pace(), time.perf_counter(), False
-    while update < config.num_updates:
+    while not is_over(config, update, watch):
         num_updates = pace.next_length(updates_until_pause(config, update))
         state, rows, seconds = run_timed(engine, pace, state, num_updates)
         records = make_records(rows, update, config.batch_size)
@@ -105,14 +119,18 @@ def _updates(config: Config, engine: Engine, state: TrainState, insurance: Insur
         refuse_bad_reward(config, records)
         warnings, warned = ([], True) if warned else loss_warnings(records)
         yield from map(Notice, [*engine.notices(), *warnings])
+        watch.add(records)
         yield Progress(update * config.batch_size, update, records, seconds, speed, pace.share)
-        if evaluation_is_due(config, update):
+        if watch.stop is not None:
+            yield Notice(stopping.stop_sentence(watch.stop))
+        if evaluation_is_due(config, update, is_over(config, update, watch)):
             state, event = _evaluate(config, engine, state, update)
             yield event
-        if insurance is not None:
+        if insurance is not None and watch.stop is None:
             state = yield from insurance.check(state, records)
             update = int(state.update)
-        yield Settled(update * config.batch_size, update, state)
+            watch.go_back(update)
+        yield Settled(update * config.batch_size, update, state, is_over(config, update, watch))
     yield Finished(update * config.batch_size, update, time.perf_counter() - begun)
 
 
@@ -128,39 +146,51 @@ def run_timed(engine: Any, pace: Pace, state: Any, num_updates: int) -> tuple[An
 
 
 def updates_until_pause(config: Config, update: int) -> int:
-    """Updates until the next evaluation, snapshot, insurance check or the end: chunks stop there, so that all of them
-    fall on the same updates always."""
-    periods = filter(None, (config.eval_updates, snapshots.period(config), insurances.period(config)))
+    """Updates until the next evaluation, snapshot, insurance check, look at the score or the end: chunks stop there, so
+    that all of them fall on the same updates always."""
+    parts = (config.eval_updates, snapshots.period(config), insurances.period(config), stopping.period(config))
+    periods = filter(None, parts)
     return min([config.num_updates - update, *(every - update % every for every in periods)])
 
 
-def evaluation_is_due(config: Config, update: int) -> bool:
+def is_over(config: Config, update: int, watch: ScoreWatch) -> bool:
+    return update >= config.num_updates or watch.stop is not None
+
+
+def evaluation_is_due(config: Config, update: int, is_last: bool) -> bool:
     every = config.eval_updates
-    return bool(every) and (update % every == 0 or update == config.num_updates)
+    return bool(every) and (update % every == 0 or is_last)
 
 
 def _evaluate(config: Config, engine: Engine, state: TrainState, update: int) -> tuple[TrainState, Evaluated]:
     """Evaluate the policy of this moment; the state that scored is the state that is kept as best."""
     seed = evaluation_seed(config.run.seed, update)
     episodes = engine.play(state.policy, seed, config.run.eval_episodes, config.run.eval_deterministic)
-    metrics, is_best = judge_evaluation(episodes, float(state.best_score), engine.spec.num_agents)
+    metrics, score, is_best = judge_evaluation(config, episodes, float(state.best_score))
     if is_best:
-        score = jnp.asarray(metrics["eval/episodic_return"], jnp.float32)
-        state = eqx.tree_at(lambda s: s.best_score, state, score)
+        state = eqx.tree_at(lambda s: s.best_score, state, jnp.asarray(score, jnp.float32))
     return state, Evaluated(update * config.batch_size, update, metrics, is_best, state)
 
 
-def judge_evaluation(episodes: Episodes, best_score: float, num_agents: int) -> tuple[dict[str, float], bool]:
-    """The metrics of an evaluation, and whether it is the best so far."""
-    score = float(np.float32(np.mean(episodes.returns)))  # as best_score holds it, so that an equal score is no better
+def judge_evaluation(config: Config, episodes: Episodes, best_score: float) -> tuple[dict[str, float], float, bool]:
+    """The metrics of an evaluation, the one of them that ranks it, and whether it is the best so far."""
+    metrics = evaluation_metrics(episodes)
+    score = metrics[ranking_metric(config, metrics)]
     # Where agents play against each other their mean may never change; then the newest is as good as any, and kept.
-    is_tie = num_agents > 1 and score == best_score
-    metrics = {
-        "eval/episodic_return": score,
+    is_tie = EVAL_SCORE in metrics and score == best_score
+    return metrics, score, score > best_score or is_tie
+
+
+def evaluation_metrics(episodes: Episodes) -> dict[str, float]:
+    """What is logged of an evaluation; float32 as `best_score` holds it, so that an equal score is no better."""
+    agents = np.asarray(episodes.agent_returns)
+    best = {EVAL_SCORE: float(np.float32(np.mean(agents.max(axis=-1))))} if agents.shape[-1] > 1 else {}
+    return {
+        EVAL_RETURN: float(np.float32(np.mean(episodes.returns))),
         "eval/episodic_return_std": float(np.std(episodes.returns)),
         "eval/episodic_length": float(np.mean(episodes.lengths)),
+        **best,
     }
-    return metrics, score > best_score or is_tie
 
 
 def evaluation_seed(seed: int, update: int) -> int:
@@ -181,10 +211,15 @@ def make_records(rows: Rows, update: int, batch_size: int) -> list[dict[str, Any
 
 def loss_warnings(records: list[dict[str, Any]]) -> tuple[list[str], bool]:
     """A loss that is no number any more: the run goes on, but it will not recover. Said once."""
-    bad = next((r for r in records if not np.isfinite(r["losses/policy_loss"] + r["losses/value_loss"])), None)
+    bad = next((r for r in records if has_learned(r) and not _losses_are_finite(r)), None)
     if bad is None:
         return [], False
-    return [f"The loss is not a finite number since update {bad['update']}; try a smaller --learning-rate."], True
+    rate = "--learning-rate" if "losses/policy_loss" in bad else "--actor-learn-rate and --critic-learn-rate"
+    return [f"The loss is not a finite number since update {bad['update']}; try a smaller {rate}."], True
+
+
+def _losses_are_finite(record: dict[str, Any]) -> bool:
+    return all(np.isfinite(record[name]) for name in LOSSES if name in record)
 
 
 def refuse_bad_reward(config: Config, records: list[dict[str, Any]]) -> None:

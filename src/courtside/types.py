@@ -72,6 +72,8 @@ class Rollout(eqx.Module):
     active: Bool[Array, "T B A"] | None = None
     """False where an agent had left the episode before the step, or not yet joined it: nothing to learn from. None with a
     single agent."""
+    ends: EpisodeEnd | None = None
+    """Which episodes ended in each step, and with what: noise that follows the score needs it."""
 
 
 class RunningStats(eqx.Module):
@@ -110,10 +112,34 @@ class Learner(eqx.Module):
         return Policy(self.params, self.obs_stats)
 
 
+class OffPolicyLearner(eqx.Module):
+    """What a group of agents learns with where experience is replayed: an actor, a critic, and slow copies of both."""
+
+    params: PyTree
+    """The actor; with an ensemble every array has a leading axis K."""
+    critic: PyTree
+    target_params: PyTree
+    """The actor that values are bootstrapped with; it follows `params` slowly."""
+    target_critic: PyTree
+    opt_state: PyTree
+    critic_opt_state: PyTree
+    key: PRNGKeyArray
+    """Where noise of parameters and choices of sub-policies come from."""
+    update: Int[Array, ""]
+    """Rounds of rollout and learning done so far; also the position on every schedule."""
+    policy_state: PyTree
+    """How it explores now (`algos.exploration`)."""
+    obs_stats: RunningStats
+
+    @property
+    def policy(self) -> Policy:
+        return Policy(self.params, self.obs_stats)
+
+
 class TrainState(eqx.Module):
     """All that a run is: what a checkpoint holds and what continues bit for bit."""
 
-    learners: tuple[Learner, ...]
+    learners: tuple[Learner | OffPolicyLearner, ...]
     """One per group of agents; a single-agent run has one."""
     key: PRNGKeyArray
     """Where the randomness of the rollouts comes from."""
@@ -123,6 +149,8 @@ class TrainState(eqx.Module):
     """What each env shows now. [B, A, ...]; None for worlds that live outside JAX."""
     best_score: Float[Array, ""]
     """Best mean return of an evaluation so far; -inf before the first."""
+    memory: PyTree = None
+    """Replay and all that learning from it keeps beside the learners; None where only the newest rollout is learned from."""
 
     @property
     def update(self) -> Int[Array, "*P"]:

@@ -36,6 +36,21 @@ def start(update: int = 0, clock: Clock | None = None) -> Board:
     return board
 
 
+def test_thresholds_on_episodes_and_evaluations():
+    goals = (Threshold("charts/score", ">=", 0.5, window_episodes=3), Threshold("eval/score", ">=", 2.4))
+    board = Board(clock=Clock())
+    board.on(Started(dataclasses.replace(CONFIG, thresholds=goals), {}, "cpu"))
+    standings = lambda: [standing for _, standing in board.thresholds()]  # noqa: E731
+    board.on(progress(row(1, 0, math.nan)))
+    assert standings() == ["too early", "too early"]
+    board.on(progress(row(2, 3, 1.0, **{"charts/score": 0.75})))
+    board.on(Evaluated(200, 2, {"eval/episodic_return": -9.0, "eval/score": 2.0}, True))
+    assert standings() == ["holding", "not yet"]
+    assert (board.evaluation, board.best) == (2.0, 2.0), "the score that the run is judged by"
+    board.on(Evaluated(300, 3, {"eval/episodic_return": -9.0, "eval/score": 2.5}, True))
+    assert standings() == ["holding", "holding"]
+
+
 def test_phases_before_progress():
     board = Board()
     assert board.phase == "loading ..."

@@ -26,6 +26,7 @@ from courtside.presets.files import write_preset
         (["redblue", "--space", "gamma=0.99..0.9"], "not below its end"),
         (["redblue", "--gamma", "0.9", "--space", "gamma=0.9,0.95"], "both fixed by --gamma and searched"),
         (["redblue", "--space"], "NAME=VALUE"),
+        (["pendulum-d4pg", "--space", "clip_coef=0.1,0.2"], "no setting to search named 'clip_coef'"),
         (["redblue", "--seeds", "4"], "--seeds-per-trial"),
         (["redblue", "--insure"], "--insure"),
         (["redblue", "--compare", "nowhere.json"], "nowhere.json"),
@@ -57,6 +58,8 @@ def test_rows_to_compare(tmp_path):
     name, settings = read_rows(tmp_path / "best.json")
     assert (name, settings["gamma"], settings["num_envs"]) == ("best", 0.95, 64)
     assert "total_timesteps" not in settings
+    write_preset(tmp_path / "tennis.json", "mine", "", find_preset("tennis"))
+    assert read_rows(tmp_path / "tennis.json")[1]["C"] == find_preset("tennis").mad4pg.C
 
 
 def test_files_to_compare_have_names_of_their_own(tmp_path, capsys):

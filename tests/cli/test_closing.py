@@ -1,3 +1,4 @@
+import dataclasses
 import io
 import math
 from pathlib import Path
@@ -6,10 +7,11 @@ import pytest
 from rich.console import Console
 
 from courtside.cli.closing import exit_status, next_commands, print_closing, verdict_table
-from courtside.config import override
+from courtside.config import Threshold, override
 from courtside.health.verdict import VerdictTracker
 from courtside.presets import find_preset
 from courtside.session import Result
+from courtside.stopping import ScoreStop
 
 CONFIG = find_preset("cartpole")
 RUN = Path("runs") / "my run"
@@ -51,6 +53,24 @@ def test_verdict_is_a_table_on_a_terminal(mean, words):
     row = next(line for line in lines if "episodic_return >= 475" in line)
     assert row.split()[3:] == words
     assert any(f"Verdict: {words[0]}" in line for line in lines)
+
+
+def test_a_run_that_its_score_ended_says_so_and_offers_no_more_steps():
+    result = dataclasses.replace(finished(480.0), score_stop=ScoreStop(250_000, 5, 1.0234, 1.0, 100))
+    out = io.StringIO()
+    print_closing(Console(file=out, width=120), result, override(CONFIG, quit_threshold=1.0, score_cap=2.5))
+    lines = out.getvalue().splitlines()
+    stop = "the mean score of the last 100 episodes, 1.023, passed --quit-threshold 1.0 at step 250,000."
+    assert f"Ended by its score: {stop}" in lines
+    assert "Training episodes were cut at a score of 2.5 (--score-cap), evaluations not." in lines
+    assert "--total-timesteps" not in out.getvalue()
+
+
+def test_windows_of_a_verdict_are_named_as_they_are():
+    goals = (Threshold("charts/score", ">=", 0.5, window_episodes=100), Threshold("eval/score", ">=", 2.4))
+    console = Console(width=100, file=io.StringIO())
+    console.print(verdict_table(VerdictTracker(goals).verdict()))
+    assert "over the last 100 episodes / the last evaluation" in console.file.getvalue()
 
 
 def test_stop_says_what_was_saved_and_the_exact_command():

@@ -145,6 +145,10 @@ def test_spellings(line, found):
         ("--env-options view_size 5", "--env-options has the word 'view_size', but each must be NAME=VALUE, such as view_size=5."),
         ("--opponent random", "--opponent has the word 'random', but each must be NAME=VALUE, such as blue=random."),
         ("--num-minibatches 3", "--num-minibatches is 3, but it must divide"),
+        ("pendulum-d4pg --clip-coef 0.1", "--clip-coef belongs to --algo ppo, but this run trains with d4pg; leave it out."),
+        ("cartpole --vmax 1", "--vmax belongs to --algo ddpg, d4pg, maddpg or mad4pg, but this run trains with ppo; leave it out."),
+        ("cartpole --algo sac", "--algo is 'sac', but it must be one of ppo, ddpg, d4pg, maddpg, mad4pg."),
+        ("pendulum-d4pg --vmin 1 --num-atoms 1", "but vmin must be below vmax"),
         ("--num-envs 0 --gamma 2", "--num-envs is 0, but it must be above 0. --gamma is 2.0"),
     ],
 )  # fmt: skip
@@ -195,14 +199,42 @@ def test_another_world_drops_the_words_of_the_preset(monkeypatch):
     assert len(notes) == 1
 
 
-@pytest.mark.parametrize("args", [["--help"], ["cartpole", "-h"]])
-def test_help_is_grouped_and_complete(args):
+NOTEBOOK = (
+    "--layer-sizes 350 250 --actor-learn-rate 2.5e-4 --critic-learn-rate 5e-4 --update-type hard --C 1e3 --tau 1e-4 --e 0.2 "
+    "--e-min 0.01 --anneal-max 0.5 --vmin -0.2 --vmax 1.5 --num-atoms 51 --batch-size 64 --buffer-size 1e5 --pretrain 500 "
+    "--rollout 3 --quit-threshold 0.9 --gamma 0.95 --num-steps 2"
+)
+
+
+def test_flags_of_the_family_carry_the_notebooks_names():
+    config, notes = read_config(["pendulum-d4pg", *shlex.split(NOTEBOOK)])
+    own = config.mad4pg
+    assert (config.net.hidden_sizes, config.run.quit_threshold, own.C, own.e) == ((350, 250), 0.9, 1000, "0.2")
+    assert (own.vmin, own.batch_size, own.buffer_size, own.gamma, own.num_steps) == (-0.2, 64, 100_000, 0.95, 2)
+    assert notes == []
+
+
+def test_the_algorithm_is_read_before_the_other_flags():
+    config, _ = read_config(shlex.split("--tau 0.5 --env-id pendulum --algo=d4pg --gamma 0.9"))
+    assert (config.preset, config.mad4pg.tau, config.mad4pg.gamma) == ("pendulum-d4pg", 0.5, 0.9)
+    config, notes = read_config(shlex.split("pendulum --algo ddpg --activation tanh"))
+    assert (config.net.activation, config.net.learners, config.run.algo) == ("tanh", "independent", "ddpg")
+    assert "starts from plain defaults" in notes[0]
+    assert "--batch-size" in read_config(["cartpole", "--batch-size", "512"])[1][0], "CleanRL's"
+
+
+@pytest.mark.parametrize(
+    ("args", "family"), [(["--help"], "ppo"), (["cartpole", "-h"], "ppo"), (["--algo", "mad4pg", "--help"], "mad4pg")]
+)
+def test_help_is_grouped_and_complete(args, family):
     code = f"from courtside.cli.flags import read_config; read_config({args!r})"
     page = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
-    parts = [page.index(f"{part} options") for part in PARTS]
+    groups = (*PARTS[:3], family)
+    parts = [page.index(f"{part} options") for part in groups]
     assert parts == sorted(parts)
-    for part in PARTS:
+    for part in groups:
         for setting in dataclasses.fields(getattr(Config(), part)):
             assert "--" + setting.name.replace("_", "-") in page
     assert "--preset" not in page
+    assert ("--clip-coef" in page) == (family == "ppo")
     assert "Copies of the world stepped side by side" in page

@@ -1,6 +1,7 @@
 import dataclasses
 import io
 
+import pytest
 from rich.console import Console
 
 from courtside.cli.settings import SIZES, meanings, memory_line, setting_rows, settings_lines, settings_table
@@ -9,10 +10,12 @@ from courtside.events import Started
 from courtside.presets import find_preset
 
 
-def test_every_setting_and_size_is_there_once_with_a_meaning():
-    rows = setting_rows(Config())
-    settings = [f.name for part in ("run", "env", "net", "ppo") for f in dataclasses.fields(getattr(Config(), part))]
-    assert sorted(row.name for row in rows) == sorted({*settings, *SIZES})
+@pytest.mark.parametrize("algo", ["ppo", "mad4pg"])
+def test_every_setting_and_size_is_there_once_with_a_meaning(algo):
+    config = override(Config(), algo=algo)
+    rows, parts = setting_rows(config), ("run", "env", "net", config.family)
+    settings = [f.name for part in parts for f in dataclasses.fields(getattr(config, part))]
+    assert sorted(row.name for row in rows) == sorted({*settings, *SIZES[config.family]})
     assert all(row.meaning for row in rows)
 
 
@@ -22,6 +25,12 @@ def test_sizes_come_first_and_in_order():
         ("num_envs", "8"), ("num_steps", "128"), ("batch_size", "1,024"), ("num_minibatches", "4"),
         ("minibatch_size", "256"), ("total_timesteps", "100,000"), ("num_updates", "97"), ("update_epochs", "4"),
     ]  # fmt: skip
+
+
+def test_the_batch_of_the_replay_family_is_what_is_drawn():
+    rows = setting_rows(override(Config(), algo="ddpg", num_envs=8, updates_per_step=0.5, batch_size=64))
+    shown = {row.name: row.value for row in rows if row.part == "sizes"}
+    assert (shown["batch_size"], shown["gradient_steps"], shown["buffer_size"]) == ("64", "4", "300,000")
 
 
 def test_only_settings_that_differ_from_the_preset_are_marked():

@@ -131,7 +131,7 @@ def test_live_goes_from_loading_to_figures():
                    r"approx_kl +0.0052", r"clipfrac +0.1200", r"explained_variance +-", r"value_loss +12.50",
                    r"policy_loss +-0.0123", r"learning_rate +2.50e-04", r"steps/s +1,024", r"rollout +40%",
                    r"learning +60%", r"update +5 of 10", r"time +0:02", r"evaluation +33.00", r"best evaluation +33.00",
-                   r"too early +charts/episodic_return >= 475 over 100,000 steps, mean now 93.10"):  # fmt: skip
+                   r"too early +charts/episodic_return >= 475 over the last 100,000 steps, mean now 93.10"):  # fmt: skip
         assert re.search(figure, block), figure
     assert "minibatch_size" in page.getvalue()
     assert "note: Episodes restart." in page.getvalue()
@@ -166,3 +166,57 @@ def test_view_fits_the_terminal(monkeypatch):
     assert isinstance(make_view(dumb), PlainView)
     monkeypatch.setenv("NO_COLOR", "1")
     assert isinstance(make_view(terminal(io.StringIO())), PlainView)
+
+
+FAMILY = override(find_preset("pendulum-d4pg"), num_envs=4, total_timesteps=4 * 100, pretrain=128)
+
+
+def replayed(update: int, learning_steps: int) -> Progress:
+    """A row of an algorithm with a replay; nothing is known of losses before the first gradient step."""
+    known = math.nan if learning_steps == 0 else 1.0
+    row = {
+        "step": 4 * update, "update": update, "charts/episodes": 1.0, "charts/episodic_return": -900.0, "charts/score": 0.25,
+        "charts/episodic_length": 200.0, "losses/actor_loss": -0.5 * known, "losses/critic_loss": 4.25 * known,
+        "losses/value_mean": 0.5 * known, "losses/value_std": 0.125 * known, "losses/td_error": 0.01 * known,
+        "charts/noise_scale": 0.3 * known, "replay/size": 4.0 * update, "charts/learning_steps": float(learning_steps),
+    }  # fmt: skip
+    return Progress(4 * update, update, [row], 0.5, 1000.0, None)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_live_view_of_a_replay_says_that_it_fills_and_then_how_it_learns(width):
+    with LiveView(terminal(io.StringIO(), width)) as view:
+        view.on(Started(FAMILY, {}, "cpu:0"))
+        view.on(replayed(10, 0))
+        block = seen(view, width)
+        assert "filling the replay with random actions: 40 of 128 entries" in block
+        assert "ETA -" in block, "filling goes faster than learning, so it tells nothing of the time that is left"
+        view.on(replayed(60, 48))
+    block = seen(view, width)
+    for figure in (r"score +0.2500", r"return +-900.0", r"actor_loss +-0.5000", r"critic_loss +4.250", r"value +0.5000 ± 0.1250",
+                   r"noise_scale +0.3000", r"replay +240 of 300,000", r"learning steps +48", r"learning steps/s +1,000"):  # fmt: skip
+        assert re.search(figure, block), figure
+    for word in ("filling", "entropy", "clipfrac", "approx_kl", "learning_rate"):
+        assert word not in block
+    assert max(map(len, block.splitlines())) <= width
+
+
+def test_plain_line_of_a_replay():
+    view, clock, page = plain()
+    view.on(Started(FAMILY, {}, "cpu:0"))
+    for event in (replayed(10, 0), replayed(60, 48)):
+        clock.now += 3.0
+        view.on(event)
+    filling, learning = page.getvalue().splitlines()[-2:]
+    assert filling.endswith("ETA - | filling the replay before learning begins")
+    assert "| actor_loss        - | critic_loss        - |" in filling
+    assert "| value_mean   0.5000 | value_std   0.1250 |" in learning
+    assert "| learning_steps       48 | learning_steps/s   1,000 | steps/s     1,000 |" in learning
+
+
+def test_room_on_disk_is_told_where_it_is_much():
+    view, _, page = plain()
+    view.on(Started(CONFIG, {}, "cpu:0", disk_mb={"checkpoints": 381.0, "snapshots": 127.0}))
+    assert re.search(r"\ndisk: 508 MB \(checkpoints 381 MB, snapshots 127 MB\); [\d,]+ MB free\n", page.getvalue())
+    view.on(Started(CONFIG, {}, "cpu:0", disk_mb={"checkpoints": 9.0}))
+    assert page.getvalue().count("disk:") == 1

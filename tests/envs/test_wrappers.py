@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from courtside.envs.base import EnvSpec, make_timestep
-from courtside.envs.wrappers import start_episode, step_episode
+from courtside.envs.wrappers import draw_fresh, start_episode, step_episode
 from courtside.spaces import Box, Discrete
 
 KEY = jax.random.key(0)
@@ -159,3 +159,40 @@ def test_a_random_key_in_the_state_survives_the_reset():
     fresh = start_episode(env, jax.random.key(2))
     state, _, _ = step_episode(env, state, jnp.zeros(1, jnp.int32), KEY, fresh)
     assert jnp.array_equal(jax.random.key_data(state.inner[1]), jax.random.key_data(jax.random.key(2)))
+
+
+@dataclass(frozen=True)
+class Relay(Script):
+    """The next episode begins ten above where the last one ended, plus what its key says."""
+
+    def next_episode(self, state, key):
+        begun = state + 10 + jax.random.randint(key, (), 0, 1000)
+        return begun, jnp.full((self.spec.num_agents, 1), begun, jnp.float32)
+
+
+def test_a_world_may_begin_its_next_episode_from_how_the_last_one_ended():
+    env = Relay(spec=replace(SPEC, time_limit=2, num_agents=1))
+    keys = jax.random.split(KEY, 4)
+    state, seen = start_episode(env, KEY)[0], []
+    for key in keys:
+        assert jnp.array_equal(draw_fresh(env, key), key)
+        state, timestep, _ = step_episode(env, state, jnp.zeros(1, jnp.int32), KEY, draw_fresh(env, key))
+        seen.append((int(state.inner), float(timestep.obs[0, 0]), float(timestep.final_obs[0, 0])))
+    first, second = (10 + int(jax.random.randint(keys[i], (), 0, 1000)) for i in (1, 3))
+    begun = 2 + first
+    assert seen[:2] == [(1, 1, 1), (begun, begun, 2)]
+    assert seen[2:] == [(begun + 1, begun + 1, begun + 1), (begun + 2 + second, begun + 2 + second, begun + 2)]
+    assert int(state.episode_length) == 0
+
+
+def test_a_score_cap_truncates_once_the_best_agent_has_earned_it():
+    """Agent 1 earns 2, 4, ...: 6 after two steps. Who has terminated stays so; without a cap nothing is cut."""
+    env = script(terminates=(1, None), truncates=(None, None))
+    fresh, nothing = start_episode(env, KEY), jnp.zeros(2, jnp.int32)
+    for cap, expected in ((6.0, [False, True, False]), (6.1, [False, False, True]), (None, [False] * 3)):
+        state, ended = fresh[0], []
+        for _ in range(3):
+            state, timestep, end = step_episode(env, state, nothing, KEY, fresh, cap)
+            ended.append(bool(end.ended))
+            assert timestep.truncated.tolist() == [False, ended[-1]]
+        assert ended == expected

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from histories import CONFIG, UPDATES, failing, healthy_columns, make_history, make_sick
+from test_replayed import SICK as REPLAYED
 
 from courtside.algos import vitals
 from courtside.config import Config, override
@@ -92,7 +93,7 @@ def test_what_is_worth_knowing_is_no_illness(kind):
 
 
 def test_every_kind_is_shown_here():
-    assert {*SICK, *WORTH_KNOWING} == set(findings.KINDS)
+    assert {*SICK, *WORTH_KNOWING, *REPLAYED} == set(findings.KINDS)
 
 
 @pytest.mark.parametrize("seed", range(5))

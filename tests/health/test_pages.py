@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from test_replayed import SICK as REPLAYED
 
 from courtside.cli import VERBS, doctor, evaluate
 from courtside.cli.flags import flag_names, read_config, setting_types
@@ -48,16 +49,21 @@ def test_links_lead_somewhere():
 def test_pages_name_only_flags_that_exist():
     known = {*flag_names(setting_types()), *doctor.make_parser()._option_string_actions}
     known |= {*evaluate.make_parser()._option_string_actions}
-    named = {(name, flag) for name, text in PAGES.items() for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]*", text)}
+    named = {(name, flag) for name, text in PAGES.items() for flag in re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", text)}
     assert [found for found in sorted(named) if found[1] not in known] == []
 
 
 def test_settings_can_be_typed_as_they_stand():
     """A flag with its value behind it is read by the command line itself."""
-    typed = {span for text in PAGES.values() for span in spans(text) if span.startswith("--") and " " in span}
+    typed = {
+        ("tennis" if name in REPLAYED else "redblue", span)
+        for name, text in PAGES.items()
+        for span in spans(text)
+        if span.startswith("--") and " " in span
+    }
     assert len(typed) > 30
-    for span in sorted(typed):
-        read_config(["redblue", *shlex.split(span)])
+    for preset, span in sorted(typed):
+        read_config([preset, *shlex.split(span)])
 
 
 def test_commands_exist():

@@ -8,8 +8,9 @@ import pytest
 from courtside.config import override
 from courtside.health.findings import KINDS
 from courtside.health.insurance import rate_at, settling
-from courtside.health.remedies import REMEDIES, apply, flags, for_kinds, scaled
+from courtside.health.remedies import REMEDIES, apply, flags, follow, for_kinds, scaled, shrink, widen
 from courtside.ops.schedules import make_schedule_numbers, schedule_value
+from courtside.population.batch import program_key
 from courtside.presets import PRESETS, find_preset
 from courtside.schedules import parse_schedule
 
@@ -88,3 +89,49 @@ def test_a_rate_that_runs_out_agrees_with_the_learner_behind_a_warm_up():
     assert rate_at(config.learning_rate, 0.2) == pytest.approx(float(schedule_value(numbers, jnp.float32(0.2))))
     changed = override(config, **settling(update)(config))
     assert rate_at(changed.learning_rate, progress) == pytest.approx(1e-2 * (1 - progress), rel=1e-5)
+
+
+def test_a_remedy_takes_the_settings_of_the_family():
+    config = override(
+        find_preset("pendulum-d4pg"), actor_learn_rate="1e-3", critic_learn_rate="linear(2e-3, 0)", gamma=1.0
+    )
+    changes = {one.name: one.change(config) for one in for_kinds(["value-blowup", "gradients-exploding"], config)}
+    assert changes["learning rate / 10"] == {"actor_learn_rate": "0.0001", "critic_learn_rate": "linear(0.0002, 0)"}
+    assert changes["gamma 0.99"] == {"gamma": 0.99}
+    assert set(changes) == {"learning rate / 10", "gamma 0.99"}, "the others belong to PPO or to another TrainState"
+    assert settling(0)(config) == {"actor_learn_rate": "linear(0.001, 0)", "critic_learn_rate": "linear(0.002, 0)"}
+
+
+FAMILY = (
+    "value-range-clipped",
+    "value-range-too-wide",
+    "target-runaway",
+    "target-lag",
+    "noise-gone",
+    "noise-never-anneals",
+)
+
+
+@pytest.mark.parametrize("kind", FAMILY)
+def test_what_helps_a_replayed_run_is_data_of_its_program(kind):
+    config = find_preset("pendulum-d4pg")
+    sick = {"target-runaway": {"gamma": 1.0}, "value-range-too-wide": {"vmin": -4e4}}.get(kind, {})
+    config = override(config, **sick)
+    tried = for_kinds([kind], config)
+    assert tried
+    assert {program_key(apply(remedy, config)) for remedy in tried} == {program_key(config)}
+
+
+def test_gradients_that_are_never_cut_stay_so_in_the_middle_of_a_replayed_run():
+    """Cutting them is part of its program and of its state."""
+    config = find_preset("pendulum-d4pg")
+    assert config.mad4pg.max_grad_norm == 0
+    assert "gradient norm 0.5" not in [remedy.name for remedy in for_kinds(["not-a-number"], config)]
+
+
+def test_a_range_is_widened_about_its_middle_and_narrowed_towards_nothing():
+    config = override(find_preset("pendulum-d4pg"), vmin=-1.0, vmax=3.0)
+    assert widen(3)(config) == {"vmin": -5.0, "vmax": 7.0}
+    assert shrink(0.1)(config) == {"vmin": -0.1, "vmax": 0.3}
+    assert follow(10)(override(config, update_type="hard", C=500)) == {"C": 50}
+    assert follow(10)(override(config, tau=0.5)) == {"tau": 1.0}

@@ -220,6 +220,64 @@ def slow_verdict(rows, threshold):
     return slow_mean(rows, metric, end, window), worst, since, first
 
 
+# --- windows of episodes, and evaluations --------------------------------------------------------------------------
+
+
+def test_the_last_episodes_are_the_newest_rows_that_hold_as_many():
+    # the newest rows with at least 5 episodes: 3 + 1 + 0 + 2
+    rows = rows_of([99.0, 2.0, 6.0, None, 1.0], metric="charts/score", episodes=[9, 3, 1, 0, 2])
+    result = judge(rows, Threshold("charts/score", ">=", 2.0, window_episodes=5)).results[0]
+    assert result.value == (3 * 2 + 6 + 2 * 1) / 6
+    assert (result.passed, result.since_step, result.window_episodes) == (True, 10, 5)
+
+
+def test_too_few_episodes_are_no_pass_however_many_steps():
+    verdict = judge(rows_of([9.0, 9.0], metric=RETURN, episodes=[3, 1]), Threshold(RETURN, ">", 5, 1, "", 5))
+    assert not verdict.passed
+    assert "4 episodes have ended, fewer than the 5" in verdicts.sentence(verdict)
+
+
+@given(streams, st.integers(1, 9), st.sampled_from(sorted(OPS)), st.integers(-2, 2), st.sampled_from(["m", RETURN]))
+def test_windows_of_episodes_agree_with_the_slow_reference(stream, window, op, target, metric):
+    rows = [
+        {"step": 7 * i, "update": i, metric: value, "charts/episodes": n} for i, (_, value, n) in enumerate(stream, 1)
+    ]
+    verdict = judge(rows, Threshold(metric, op, float(target), window_episodes=window))
+    held, value = [], None
+    for i in range(len(rows)):
+        newest = i
+        while newest > 0 and sum(row["charts/episodes"] for row in rows[newest : i + 1]) < window:
+            newest -= 1
+        kept = rows[newest : i + 1]
+        value = slow_mean([{**row, "step": 0} for row in kept], metric, 0, 1)
+        is_full = sum(row["charts/episodes"] for row in kept) >= window
+        held.append(is_full and value is not None and OPS[op](value, target))
+    assert same(verdict.results[0].value, value)
+    assert verdict.passed == bool(held and held[-1])
+    assert verdict.updates_to_pass == (held.index(True) + 1 if True in held else None)
+
+
+def test_an_evaluation_is_judged_alone_and_stands_until_the_next():
+    told = [{"step": 10 * u, "update": u, "eval/score": score} for u, score in ((2, 3.0), (4, 1.0), (6, 5.0))]
+    rows = sorted([*rows_of([9.0] * 7), *told], key=lambda row: row["update"])
+    wanted = (Threshold("eval/score", ">=", 2.0), bound("m", ">", 5, 30))
+    verdict = judge(rows, *wanted)
+    assert verdict.results[0].value == 5.0
+    assert verdict.results[0].worst is None
+    assert (verdict.results[0].since_update, verdict.passed) == (6, True)
+    assert verdict.updates_to_pass == 3, "held since update 2, but the window of the other was full only then"
+    assert not judge(rows[:-3], *wanted).passed
+    assert "PASS: eval/score held at or above 2 in the last evaluation (5), since step 60" in verdicts.sentence(verdict)
+    assert "it was 1 in the last evaluation" in judge(rows[:-3], *wanted).results[0].reason
+    assert "no evaluation" in judge(rows_of([9.0] * 7), *wanted).results[0].reason
+
+
+def test_windows_that_can_be_foreseen():
+    unforeseen = (Threshold(RETURN, ">", 1, window_episodes=100), Threshold("eval/score", ">", 1))
+    assert verdicts.longest_window(unforeseen) == 0
+    assert verdicts.longest_window((*unforeseen, bound("m", ">", 1, 500), bound("m", ">", 1, 20))) == 500
+
+
 @pytest.mark.parametrize("metric", ["charts/episodic_return", "agents/red_0/episodic_return", "env/door_open_done"])
 def test_what_is_told_of_episodes_weighs_by_episodes(metric):
     """Three episodes of 1 and one of 0 make 0.75, and an update without an end says nothing."""

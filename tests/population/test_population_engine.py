@@ -77,8 +77,29 @@ def test_what_decides_a_program():
         {"norm_obs": True},
     ):
         assert program_key(override(BASE, **change)) != program_key(BASE), change
+    capped = override(BASE, score_cap=1.0)
+    assert program_key(capped) == program_key(override(BASE, score_cap=2.0)) != program_key(BASE)
     mixed = [BASE, override(BASE, num_envs=8), override(BASE, gamma=0.9)]
     assert group_by_program(mixed) == [[0, 2], [1]]
+
+
+def test_what_decides_a_program_of_the_replay_family():
+    base = override(BASE, algo="mad4pg")
+    same = {
+        "seed": 9, "gamma": 0.5, "actor_learn_rate": "linear(1e-2, 0)", "critic_learn_rate": 1e-2, "tau": 0.1, "C": 7,
+        "update_type": "hard", "vmin": -5, "vmax": 9, "e": 0.1, "e_min": 0.1, "anneal": "schedule", "anneal_max": 2,
+        "ou_theta": 0.3, "per_alpha": 0.1, "per_beta": 0.1, "l2": 0, "adam_eps": 1e-3, "pretrain": 500, "total_timesteps": 999_936,
+    }  # fmt: skip
+    assert program_key(override(base, **same)) == program_key(base)
+    others = {
+        "algo": "maddpg", "num_steps": 3, "updates_per_step": 0.5, "rollout": 2, "batch_size": 64, "buffer_size": 5000, "num_atoms": 51,
+        "noise": "ou", "anneal_window": 9, "prioritized": True, "ensemble": 2, "max_grad_norm": 1, "norm_obs": True,
+        "init": "uniform", "hidden_sizes": (8,), "num_envs": 8,
+    }  # fmt: skip
+    for name, value in others.items():
+        assert program_key(override(base, **{name: value})) != program_key(base), name
+    clipped = override(base, max_grad_norm=1)
+    assert program_key(clipped) == program_key(override(base, max_grad_norm=2)), "only whether it is cut"
 
 
 def test_a_mix_of_programs_comes_back_in_order():

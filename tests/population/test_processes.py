@@ -15,6 +15,7 @@ from courtside import checkpoint, runlog
 from courtside.config import Config, Threshold, override
 from courtside.errors import CheckpointError, ConfigError
 from courtside.events import Finished, Notice, Progress, Standing
+from courtside.health.verdict import VerdictTracker
 from courtside.population import member_process, processes
 from courtside.population.members import create_folders, member_dirs
 from courtside.population.results import is_finished, read_results
@@ -105,6 +106,27 @@ def test_the_log_is_read_on_and_anew(population):
     runlog.truncate_rows(path, 1)  # as a resume does
     tail.read_on()
     assert (tail.step, tail.update) == (1024, 1)
+
+
+def test_evaluations_are_taken_in_their_place(population):
+    """However the two files are caught while they grow, what was evaluated at an update is judged behind its metrics."""
+    folder = member_dirs(population)[0]
+    wanted = (PASSING, Threshold("eval/episodic_return", ">=", 5.0))
+    runlog.write_config(folder, dataclasses.replace(runlog.read_config(folder), thresholds=wanted))
+    tail = processes._Tail(folder)
+    metrics = '{"step": %d, "update": %d, "charts/episodic_return": 9.0}\n'
+    score = '{"step": %d, "update": %d, "eval/episodic_return": %f}\n'
+    (folder / runlog.METRICS).write_text(metrics % (1024, 1))
+    (folder / runlog.EVALS).write_text(score % (2048, 2, 9.0))
+    tail.read_on()
+    assert not tail.tracker.verdict().passed, "not evaluated yet by then"
+    with open(folder / runlog.METRICS, "a") as file:
+        file.write(metrics % (2048, 2) + metrics % (3072, 3))
+    tail.read_on()
+    rebuilt = VerdictTracker(wanted)
+    rebuilt.add(runlog.read_history(folder))
+    assert tail.tracker.verdict() == rebuilt.verdict()
+    assert (tail.tracker.verdict().passed, tail.tracker.verdict().steps_to_pass) == (True, 2048)
 
 
 def test_a_member_ends_with_its_population():

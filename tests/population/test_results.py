@@ -177,7 +177,7 @@ def test_a_verdict_does_not_count_once_the_run_was_made_longer(tmp_path):
 def test_evaluations_are_read(tmp_path):
     run_dir = make_population(tmp_path, [[1.0] * 3])
     scores = [("a", 3.0), ("b", 9.0), ("c", 4.0)]
-    rows = [{"step": i, "update": i, results.EVAL_SCORE: score} for i, (_, score) in enumerate(scores, 1)]
+    rows = [{"step": i, "update": i, "eval/episodic_return": score} for i, (_, score) in enumerate(scores, 1)]
     write_rows(member_dir(run_dir, 0), rows, runlog.EVALS)
     (member,) = results.read_results(run_dir).members
     assert (member.last_eval, member.best_eval) == (4.0, 9.0)
@@ -218,3 +218,29 @@ def test_a_damaged_verdict_is_one_sentence(tmp_path):
     (member_dir(run_dir, 0) / runlog.VERDICT).write_text("{")
     with pytest.raises(CheckpointError, match=r"verdict\.json cannot be read"):
         results.read_results(run_dir)
+
+
+def test_what_it_took_to_pass(tmp_path):
+    run_dir = make_population(tmp_path, [[0, 20, 20, 20], [20, 20, 20, 20], [0, 0, 0, 0]])
+    for i in range(3):
+        timing = [{"step": 0, "update": 0, "compile_seconds": 9.0}]
+        timing += [{"step": 512 * u, "update": u, "seconds": 10.0} for u in (2, 4)]
+        write_rows(member_dir(run_dir, i), timing, runlog.TIMING)
+    found = results.read_results(run_dir)
+    assert [(m.steps_to_pass, m.episodes_to_pass, m.seconds_to_pass) for m in found.members] == [
+        (1024, 8, 10.0), (1024, 8, 10.0), (None, None, None)
+    ]  # fmt: skip
+    assert "To pass took 1,024 steps, 8 episodes and 10 s in the median, at most 1,024 steps" in results.sentence(found)
+    record = results.to_json(found)
+    assert record["effort"] == {
+        "count": 2, "steps": {"median": 1024.0, "worst": 1024.0}, "episodes": {"median": 8.0, "worst": 8.0},
+        "seconds": {"median": 10.0, "worst": 10.0},
+    }  # fmt: skip
+
+
+def test_members_that_are_judged_by_their_score_are_told_by_it(tmp_path):
+    run_dir = make_population(tmp_path, [[1.0]], thresholds=(Threshold("charts/score", ">=", 5.0, 500),))
+    row = {"step": 512, "update": 1, "charts/episodes": 4, RETURN: 1.0, "charts/score": 6.0}
+    write_rows(member_dir(run_dir, 0), [row])
+    found = results.read_results(run_dir)
+    assert (found.members[0].final_score, found.curves.quantiles[1]) == (6.0, (6.0,))

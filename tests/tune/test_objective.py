@@ -53,6 +53,14 @@ def test_a_seed_that_passes():
     assert result == SeedResult(True, 400, 1.0, 12.0, 500)
 
 
+def test_a_threshold_on_evaluations_is_judged_by_the_last():
+    config = dataclasses.replace(CONFIG, thresholds=(*CONFIG.thresholds, Threshold("eval/score", ">=", 2.0)))
+    told = columns([12] * 5, [0.25] * 5) | {"eval/score": np.array([np.nan, 1, np.nan, 3, np.nan], np.float32)}
+    assert judge_seed(config, told) == SeedResult(True, 400, 1.0, 12.0, 500)
+    assert judge_seed(config, told | {"eval/score": told["eval/score"][::-1]}).passed is False
+    assert "eval/score" in metrics_needed(config)
+
+
 def test_a_seed_that_came_near_is_half_its_mean_and_half_its_worst_threshold():
     result = judge_seed(CONFIG, columns([0, 0, 0, 5, 5], [1, 1, 1, 0.25, 0.25]))
     assert not result.passed

@@ -23,7 +23,8 @@ def test_default_space_of_every_preset_can_be_trained_in_two_programs(name):
     found = make_space(config)
     assert len(space.shapes(found)) == 2
     assert settings_of(config, found) is not None, "the preset's own point has to be beaten, so it must be inside"
-    assert {"learning_rate", "gamma", "ent_coef", "update_epochs"} <= {part.name for part in found}
+    ppo, replay = {"learning_rate", "ent_coef", "update_epochs"}, {"actor_learn_rate", "critic_learn_rate", "tau", "C"}
+    assert {"gamma", *(replay if config.is_off_policy else ppo)} <= {part.name for part in found}
 
 
 def test_words_change_the_table():
@@ -51,6 +52,19 @@ def test_layers_switches_and_schedules_as_choices():
     changed = override(REDBLUE, **changes(REDBLUE, {"hidden_sizes": "64x64", "ent_coef": 0.05, "target_kl": None}))
     assert changed.net.hidden_sizes == (64, 64)
     assert changed.ppo.ent_coef == "linear(0.05, 0)", "the preset's schedule keeps its shape"
+
+
+def test_the_space_is_that_of_the_algorithm():
+    tennis = find_preset("tennis")
+    assert part(make_space(tennis), "vmax") == Range("vmax", 0.5, 4.0, log=True)
+    assert "vmax" not in {p.name for p in make_space(override(tennis, algo="maddpg"))}, "a number has no range"
+    assert "num_envs" in {p.name for p in make_space(override(tennis, algo="ppo"))}
+    found = make_space(tennis, ["layer_sizes=350x250,64", "noise=gaussian,ou", "batch-size=128,256", "C=10..100"])
+    assert part(found, "hidden_sizes").values == ("350x250", "64")
+    assert part(found, "C").whole
+    assert len(space.shapes(found)) == 16, "n, layers, noise and batch are programs of their own"
+    with pytest.raises(ConfigError, match="no setting to search named 'clip_coef'"):
+        make_space(tennis, ["clip_coef=0.1,0.2"])
 
 
 def test_a_flag_takes_its_setting_out_of_the_search():

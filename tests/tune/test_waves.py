@@ -6,8 +6,10 @@ import jax
 import numpy as np
 import pytest
 
+from courtside import train
 from courtside.config import Config, EnvConfig, NetConfig, PPOConfig, RunConfig, override
 from courtside.errors import CheckpointError
+from courtside.events import Evaluated
 from courtside.population.batch import train_members
 from courtside.tune import curves, waves
 from courtside.tune.objective import RETURN
@@ -61,6 +63,24 @@ def test_stopped_training_goes_on_to_the_same_numbers(programs, tmp_path, monkey
         training.close()
     parts = finish(waves.train_batch(programs, tmp_path / "parts", MEMBERS, STEPS, NAMES))
     assert all(np.array_equal(a[name], b[name]) for a, b in zip(whole, parts, strict=True) for name in NAMES)
+
+
+def test_members_are_evaluated_where_the_verdict_asks_for_it(programs, tmp_path, monkeypatch):
+    """As `train.run` does it, at every update here, and the same when stopped in between."""
+    names = (*NAMES, "eval/episodic_return")
+    alone = [e.metrics for e in train.run(MEMBERS[1]) if isinstance(e, Evaluated)]
+    found = finish(waves.train_batch(programs, tmp_path / "whole", MEMBERS, STEPS, names))[1]
+    assert found["eval/episodic_return"].tolist() == [told["eval/episodic_return"] for told in alone]
+    rare = [override(member, eval_every=64 * 4) for member in MEMBERS]
+    monkeypatch.setattr(waves, "CHUNK_SECONDS", 0.0)
+    for _ in range(2):
+        training = waves.train_batch(programs, tmp_path / "parts", rare, STEPS, names)
+        next(training)
+        training.close()
+    rarely = finish(waves.train_batch(programs, tmp_path / "parts", rare, STEPS, names))[1]
+    told = np.isfinite(rarely["eval/episodic_return"])
+    assert (np.flatnonzero(told) + 1).tolist() == [4, 8, 10]
+    assert np.array_equal(rarely["eval/episodic_return"][told], found["eval/episodic_return"][told])
 
 
 def test_a_short_stage_is_the_beginning_of_the_whole_run(programs, tmp_path):

@@ -43,9 +43,10 @@ class WorldEnv(gymnasium.Env):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """A new episode; a seed decides it and all that follow until the next seed."""
         super().reset(seed=seed)
-        going_on = None if seed is not None else self._episode
-        key = on_cpu(draw_key(self.np_random)) if going_on is None else going_on.key
-        self._episode, obs = self._programs.reset(self._programs.data, key)
+        if seed is None and self._episode is not None:
+            self._episode, obs = self._programs.restart(self._programs.data, self._episode)
+        else:
+            self._episode, obs = self._programs.reset(self._programs.data, on_cpu(draw_key(self.np_random)))
         self._is_over = False
         return self._read(obs, 0), {}
 

@@ -65,9 +65,10 @@ class WorldParallelEnv(ParallelEnv):
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """A new episode; a seed decides it and all that follow until the next seed."""
-        going_on = None if seed is not None else self._episode
-        key = on_cpu(draw_key(seeding.np_random(seed)[0])) if going_on is None else going_on.key
-        self._episode, obs = self._programs.reset(self._programs.data, key)
+        if seed is None and self._episode is not None:
+            self._episode, obs = self._programs.restart(self._programs.data, self._episode)
+        else:
+            self._episode, obs = self._programs.reset(self._programs.data, on_cpu(draw_key(seeding.np_random(seed)[0])))
         self.agents = list(self.possible_agents)
         return {name: self._read(obs, i) for i, name in self._present()}, {name: {} for name in self.agents}
 

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree, UInt32
 
 from courtside.envs.base import Env
-from courtside.envs.wrappers import apply_time_limit
+from courtside.envs.wrappers import apply_time_limit, begin_next, goes_on
 from courtside.keys import KEY_KIND
 from courtside.types import Obs, TimeStep
 
@@ -52,6 +52,8 @@ class Programs(NamedTuple):
 
     data: PyTree
     reset: Callable[..., Any]
+    restart: Callable[..., Any]
+    """As `reset`, given the episode before instead of a key."""
     step: Callable[..., Any]
 
 
@@ -59,6 +61,13 @@ def start(world: Env, key: UInt32[Array, "2"]) -> tuple[Episode, Obs]:
     """A fresh episode."""
     key, now = _split(key)
     state, obs = world.reset(now)
+    return Episode(state, jax.random.key_data(key), jnp.zeros((), jnp.int32)), obs
+
+
+def start_next(world: Env, before: Episode) -> tuple[Episode, Obs]:
+    """The episode after another one; only some worlds care how that one ended."""
+    key, now = _split(before.key)
+    state, obs = begin_next(world, before.state, now)
     return Episode(state, jax.random.key_data(key), jnp.zeros((), jnp.int32)), obs
 
 
@@ -85,22 +94,34 @@ def on_cpu(tree: Any) -> Any:
 
 
 def single_programs(world: Env) -> Programs:
-    """`reset(data, key) -> (episode, obs)` and `step(data, episode, action) -> (episode, shown)`, arrays `[A, ...]`."""
+    """`reset(data, key)` and `restart(data, episode)` -> (episode, obs), `step(data, episode, action)` -> (episode, shown).
+
+    Arrays are `[A, ...]`.
+    """
     data, rest = eqx.partition(world, eqx.is_array)
     return Programs(on_cpu(data), *_compile_single(rest))
 
 
 @functools.cache
-def _compile_single(rest: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _compile_single(rest: Any) -> tuple[Callable[..., Any], ...]:
     def reset(data: PyTree, key: Array) -> tuple[Episode, Obs]:
         return start(eqx.combine(data, rest), key)
+
+    def restart(data: PyTree, before: Episode) -> tuple[Episode, Obs]:
+        return start_next(eqx.combine(data, rest), before)
 
     def step(data: PyTree, episode: Episode, action: Array) -> tuple[Episode, Shown]:
         world = eqx.combine(data, rest)
         episode, timestep = move(world, world.spec.time_limit, episode, action)
         return episode, Shown(timestep.obs, _outcome(timestep), timestep.info, ())
 
-    return jax.jit(reset, compiler_options=LITTLE_EFFORT), jax.jit(step, compiler_options=LITTLE_EFFORT)
+    reset, restart, step = (jax.jit(f, compiler_options=LITTLE_EFFORT) for f in (reset, restart, step))
+    return reset, restart if goes_on(rest) else _from_key(reset), step
+
+
+def _from_key(reset: Callable[..., Any]) -> Callable[..., Any]:
+    """Where it does not matter how the last episode ended, one program begins them all."""
+    return lambda data, before: reset(data, before.key)
 
 
 def picture_program(world: Env, is_batch: bool = False) -> Callable[[PyTree], Array]:
@@ -119,7 +140,7 @@ def _compile_picture(rest: Any, is_batch: bool) -> Callable[..., Any]:
 
 
 def batch_programs(world: Env, limit: int | None, same_step: bool) -> Programs:
-    """`reset(data, keys)` and `step(data, episodes, over, action)` for B envs; ended episodes start anew.
+    """`reset(data, keys)`, `restart(data, episodes)`, `step(data, episodes, over, action)` of B envs; ended ones start anew.
 
     `same_step`: in the step that ends them; otherwise in the next one, whose action is not used (`over` says which).
     """
@@ -128,9 +149,12 @@ def batch_programs(world: Env, limit: int | None, same_step: bool) -> Programs:
 
 
 @functools.cache
-def _compile_batch(rest: Any, limit: int | None, same_step: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _compile_batch(rest: Any, limit: int | None, same_step: bool) -> tuple[Callable[..., Any], ...]:
     def reset(data: PyTree, keys: Array) -> tuple[Episode, Obs]:
         return jax.vmap(functools.partial(start, eqx.combine(data, rest)))(keys)
+
+    def restart(data: PyTree, before: Episode) -> tuple[Episode, Obs]:
+        return jax.vmap(functools.partial(start_next, eqx.combine(data, rest)))(before)
 
     def step(data: PyTree, episodes: Episode, over: Array, action: Array) -> tuple[Episode, Shown]:
         world = eqx.combine(data, rest)
@@ -138,27 +162,28 @@ def _compile_batch(rest: Any, limit: int | None, same_step: bool) -> tuple[Calla
         outcome = jax.vmap(_outcome)(timestep)
         if same_step:
             ended = jnp.all(timestep.terminated | timestep.truncated, axis=-1)
-            episodes, obs = _restart(world, ended, moved.key, (moved, timestep.obs))
+            episodes, obs = _restart(world, ended, moved, (moved, timestep.obs))
             return episodes, Shown(obs, outcome, timestep.info, timestep.final_obs)
-        episodes, obs = _restart(world, over, episodes.key, (moved, timestep.obs))
+        episodes, obs = _restart(world, over, episodes, (moved, timestep.obs))
         return episodes, Shown(obs, jnp.where(over[:, None, None], 0.0, outcome), timestep.info, ())
 
-    return jax.jit(reset), jax.jit(step)
+    return jax.jit(reset), jax.jit(restart) if goes_on(rest) else _from_key(jax.jit(reset)), jax.jit(step)
 
 
 def _restart(
-    world: Env, where: Bool[Array, "B"], keys: UInt32[Array, "B 2"], going_on: tuple[Episode, Obs]
+    world: Env, where: Bool[Array, "B"], before: Episode, going_on: tuple[Episode, Obs]
 ) -> tuple[Episode, Obs]:
-    """Fresh episodes in some places; where there are none to start, none are drawn."""
+    """New episodes in some places; where there are none to start, none are drawn."""
 
     def renew(going_on: tuple[Episode, Obs]) -> tuple[Episode, Obs]:
-        fresh = jax.vmap(functools.partial(start, world))(keys)
-        return jax.tree.map(functools.partial(_choose, where), fresh, going_on)
+        fresh = jax.vmap(functools.partial(start_next, world))(before)
+        return jax.tree.map(functools.partial(choose, where), fresh, going_on)
 
     return jax.lax.cond(jnp.any(where), renew, lambda same: same, going_on)
 
 
-def _choose(where: Bool[Array, "B"], if_true: Array, if_false: Array) -> Array:
+def choose(where: Bool[Array, "B"], if_true: Array, if_false: Array) -> Array:
+    """Row by row."""
     where = where.reshape(where.shape + (1,) * (if_true.ndim - 1))
     return jax.lax.select(jnp.broadcast_to(where, if_true.shape), if_true, if_false)
 

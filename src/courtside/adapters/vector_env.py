@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.utils import seeding
@@ -17,7 +18,7 @@ from gymnasium.vector.utils import batch_space
 
 from courtside.adapters import spaces
 from courtside.adapters.building import check_render_mode, drawing_facts, solo_world
-from courtside.adapters.programs import Episode, Shown, batch_programs, draw_key, on_cpu, picture_program
+from courtside.adapters.programs import Episode, Shown, batch_programs, choose, draw_key, on_cpu, picture_program
 from courtside.errors import ConfigError
 
 EVERY_ENV = (slice(None), 0)
@@ -61,7 +62,8 @@ class WorldVectorEnv(VectorEnv):
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """New episodes in every env; seed s gives env i the seed s + i, a list gives each its own."""
-        self._episodes, obs = self._programs.reset(self._programs.data, on_cpu(self._draw_keys(seed)))
+        seeds = self._read_seeds(seed)
+        self._episodes, obs = self._start_anew(np.asarray([s is not None for s in seeds]), seeds)
         self._over = np.zeros(self.num_envs, np.bool_)
         return self._read(obs, EVERY_ENV), {}
 
@@ -85,17 +87,23 @@ class WorldVectorEnv(VectorEnv):
             return None
         return tuple(np.array(picture_program(self.world, is_batch=True)(self._episodes.state)))
 
-    def _draw_keys(self, seed: int | Sequence[int | None] | None) -> np.ndarray:
-        """Each env's key: from its seed, or going on where it stood."""
+    def _read_seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
+        """A seed for each env, None where it is to go on."""
         seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else seed or [None] * self.num_envs
         if len(seeds) != self.num_envs:
             raise ConfigError(f"{len(seeds)} seeds were given for {self.num_envs} envs; give one, or one for each.")
-        if self._episodes is not None and all(s is None for s in seeds):
-            return np.asarray(self._episodes.key)
-        before = [None] * self.num_envs if self._episodes is None else np.asarray(self._episodes.key)
-        return np.stack(
-            [k if s is None and k is not None else _first_key(s) for s, k in zip(seeds, before, strict=True)]
-        )
+        return seeds
+
+    def _start_anew(self, is_seeded: np.ndarray, seeds: Sequence[int | None]) -> tuple[Episode, Any]:
+        """Each env from its seed, or on from the episode it was in."""
+        if self._episodes is not None and not is_seeded.any():
+            return self._programs.restart(self._programs.data, self._episodes)
+        keys = on_cpu(np.stack([_first_key(s) for s in seeds]))
+        seeded = self._programs.reset(self._programs.data, keys)
+        if self._episodes is None or is_seeded.all():
+            return seeded
+        others = self._programs.restart(self._programs.data, self._episodes)
+        return jax.tree.map(lambda *pair: choose(on_cpu(is_seeded), *pair), seeded, others)
 
     def _infos(self, shown: Shown, was_over: np.ndarray, ended: np.ndarray) -> dict[str, Any]:
         """The worlds' infos, and what ended episodes showed last, under the names that Gymnasium gives them."""

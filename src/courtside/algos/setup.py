@@ -1,4 +1,4 @@
-"""What a group of agents is to PPO, and what its network is fed: the static half of the algorithm.
+"""What a group of agents is to an algorithm, and what its network is fed: the static half of the algorithm.
 
 A rollout keeps one row per agent. The actor is fed the agent's own row; the critic the same, or, where it is a central
 one, the rows of all agents, its own first. Rows of bytes (`preprocess.pack`) become numbers here, at the network's door.
@@ -6,6 +6,7 @@ one, the rows of all agents, its own first. Rows of bytes (`preprocess.pack`) be
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +20,30 @@ from courtside.ops.running_stats import normalize
 from courtside.preprocess import OBS_CLIP
 from courtside.spaces import Space
 from courtside.types import Policy
+
+
+@dataclass(frozen=True)
+class OffPolicy:
+    """Shapes and switches of the MAD4PG family."""
+
+    rollout: int
+    """n of the n-step returns."""
+    gradient_steps: int
+    """Gradient steps of one update."""
+    batch_size: int
+    capacity: int
+    """Entries that the replay holds."""
+    num_atoms: int | None
+    """Atoms of the value distribution; None for a critic of one number."""
+    noise: Literal["gaussian", "ou", "parameter"]
+    anneal_window: int
+    """Episodes whose mean score the noise follows."""
+    prioritized: bool
+    ensemble: int
+    """Sub-policies of each group."""
+    clips_gradients: bool
+    init: Literal["fan-in", "uniform"]
+    other_actions: Literal["stored", "current"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +71,10 @@ class Setup:
     """Numbers in one agent's row of a rollout, where it is wider than its own features (agents with unlike spaces)."""
     alike: tuple[int, ...] = ()
     """Agents who see what these see, where not everyone does (agents with unlike spaces)."""
+    off_policy: OffPolicy | None = None
+    """Only where experience is replayed; None for PPO."""
+    joint_action_size: int = 0
+    """Numbers in the actions of all agents, which a central critic of actions is given."""
 
     @property
     def num_agents(self) -> int:
@@ -79,24 +108,44 @@ def make_setup(
     alike: tuple[int, ...] = (),
 ) -> Setup:
     """`num_agents` is everyone in the rollout; `agents` those who share these parameters, all of them unless told."""
-    ppo = config.ppo
+    ppo, learning = config.ppo, config.learning
+    packed = packed and not config.is_off_policy and not learning.norm_obs and preprocess.is_packable(observation)
     return Setup(
         observation=observation,
         action=action,
         agents=tuple(range(num_agents)) if agents is None else agents,
         num_everyone=num_agents,
-        packed=packed and not ppo.norm_obs and preprocess.is_packable(observation),
+        packed=packed,
         row_size=row_size,
         alike=alike,
         num_envs=config.env.num_envs,
-        num_steps=ppo.num_steps,
+        num_steps=learning.num_steps,
         num_minibatches=ppo.num_minibatches,
-        net=config.net,
+        net=dataclasses.replace(config.net, critic="central" if config.has_central_critic else "own"),
         norm_adv=ppo.norm_adv,
         clip_vloss=ppo.clip_vloss,
-        norm_obs=ppo.norm_obs,
+        norm_obs=learning.norm_obs,
         norm_reward=ppo.norm_reward,
         early_stop="off" if ppo.target_kl is None else ppo.target_kl_mode,
+        off_policy=_make_off_policy(config) if config.is_off_policy else None,
+    )
+
+
+def _make_off_policy(config: Config) -> OffPolicy:
+    learning = config.mad4pg
+    return OffPolicy(
+        rollout=learning.rollout,
+        gradient_steps=config.gradient_steps,
+        batch_size=learning.batch_size,
+        capacity=learning.buffer_size,
+        num_atoms=learning.num_atoms if config.is_distributional else None,
+        noise=learning.noise,
+        anneal_window=learning.anneal_window,
+        prioritized=learning.prioritized,
+        ensemble=learning.ensemble,
+        clips_gradients=learning.max_grad_norm > 0,
+        init=learning.init,
+        other_actions=learning.other_actions,
     )
 
 

@@ -1,12 +1,13 @@
-"""Several agents: which of them share parameters, and PPO for each such group side by side.
+"""Several agents: which of them share parameters, and learning for each such group side by side.
 
-A group plays and learns with one set of parameters (`ppo.Setup`, `types.Learner`). Shared parameters make one group of
+A group plays and learns with one set of parameters (`setup.Setup`, `types.Learner`). Shared parameters make one group of
 all agents, independent learners a group of each; agents with unlike spaces are never in one group. A world with a single
-agent has one group, so there is one code path. What a group needs of a rollout is cut out here; the maths is all in `ppo`.
+agent has one group, so there is one code path. What a group needs of a rollout is cut out here; the maths is all in `ppo` and `mad4pg`.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,12 +19,12 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from courtside import spaces
-from courtside.algos import ppo, vitals
-from courtside.algos.setup import make_setup
+from courtside.algos import mad4pg, off_policy, ppo, vitals
+from courtside.algos.algorithm import Hyper, algorithm_of, check_action, decode
+from courtside.algos.setup import Setup, make_setup
 from courtside.config import Config
 from courtside.envs.base import EnvSpec
 from courtside.nets import distributions
-from courtside.preprocess import decode_action
 from courtside.spaces import Space
 from courtside.types import Metrics, Policy, Rollout, TrainState
 
@@ -32,9 +33,11 @@ from courtside.types import Metrics, Policy, Rollout, TrainState
 class Team:
     """All groups of a run: static, part of the compiled program."""
 
-    groups: tuple[ppo.Setup, ...]
+    groups: tuple[Setup, ...]
     names: tuple[str, ...]
     """What the agents are called."""
+    score_cap: float | None = None
+    """Training episodes are cut when the best agent has earned this; evaluation knows no cap."""
 
     @property
     def num_agents(self) -> int:
@@ -49,6 +52,10 @@ class Team:
         return self.groups[0].num_steps
 
     @property
+    def is_off_policy(self) -> bool:
+        return self.groups[0].off_policy is not None
+
+    @property
     def has_unlike_spaces(self) -> bool:
         return len({(group.observation, group.action) for group in self.groups}) > 1
 
@@ -61,6 +68,8 @@ def make_team(config: Config, spec: EnvSpec, packed: bool = False) -> Team:
     """Put the agents of a world into groups, as the config wants them to learn."""
     each = spec.per_agent or ((spec.observation, spec.action),) * spec.num_agents
     width = max(spaces.feature_size(observation) for observation, _ in each) if spec.per_agent else 0
+    for _, action in each:
+        check_action(config, spec.name, action)
     members: dict[Any, list[int]] = {}
     for agent, kind in enumerate(each):
         members.setdefault(agent if config.net.learners == "independent" else kind, []).append(agent)
@@ -68,7 +77,10 @@ def make_team(config: Config, spec: EnvSpec, packed: bool = False) -> Team:
         make_setup(config, *each[agents[0]], spec.num_agents, tuple(agents), packed, width, _alike(spec, agents[0]))
         for agents in members.values()
     )
-    return Team(tuple(groups), spec.names)
+    joint = sum(spaces.feature_size(action) for _, action in each) if config.is_off_policy else 0
+    return Team(
+        tuple(dataclasses.replace(group, joint_action_size=joint) for group in groups), spec.names, config.env.score_cap
+    )
 
 
 def _alike(spec: EnvSpec, agent: int) -> tuple[int, ...]:
@@ -77,11 +89,12 @@ def _alike(spec: EnvSpec, agent: int) -> tuple[int, ...]:
 
 
 def metric_names(team: Team) -> tuple[str, ...]:
-    """What `update` logs: PPO's metrics, and the losses of each group where there are several."""
+    """What `update` logs: the algorithm's metrics, and the losses of each group where there are several."""
+    known = algorithm_of(team.groups[0]).METRICS
     if len(team.groups) == 1:
-        return ppo.METRICS
-    named = (_of_group(name, team.group_name(i)) for i in range(len(team.groups)) for name in ppo.METRICS)
-    return (*ppo.METRICS, *(name for name in named if name.startswith("losses/")))
+        return known
+    named = (_of_group(name, team.group_name(i)) for i in range(len(team.groups)) for name in known)
+    return (*known, *(name for name in named if name.startswith("losses/")))
 
 
 def _of_group(name: str, group: str) -> str:
@@ -92,8 +105,14 @@ def _of_group(name: str, group: str) -> str:
 def init(team: Team, key: PRNGKeyArray) -> TrainState:
     """Fresh learners; the Rollout Phase adds the envs (`rollout.start_envs`)."""
     rollout_key, *keys = jax.random.split(key, 1 + len(team.groups))
-    learners = tuple(ppo.init(group, k) for group, k in zip(team.groups, keys, strict=True))
-    return TrainState(learners, rollout_key, None, None, jnp.asarray(-jnp.inf, jnp.float32))
+    learners = tuple(algorithm_of(group).init(group, k) for group, k in zip(team.groups, keys, strict=True))
+    memory = off_policy.make_memory(team.groups, team.num_agents) if team.is_off_policy else None
+    return TrainState(learners, rollout_key, None, None, jnp.asarray(-jnp.inf, jnp.float32), memory)
+
+
+def memories_at_rest(team: Team) -> tuple[Any, ...]:
+    """What policies remember outside of training: nothing. They are feed-forward, and exploration is training's own."""
+    return ((),) * len(team.groups)
 
 
 def noise_sizes(team: Team) -> list[int]:
@@ -122,17 +141,18 @@ def act(
     acted = []
     for i, (group, policy, memory) in enumerate(zip(team.groups, policies, policy_states, strict=True)):
         rows = _rows(team, group, features)
+        algorithm = algorithm_of(group)
         if noise is None:
-            acted.append(ppo.act_greedily(group, policy, rows, memory))
+            acted.append(algorithm.act_greedily(group, policy, rows, memory))
         else:
-            acted.append(ppo.act(group, policy, rows, memory, noise[i]))
+            acted.append(algorithm.act(group, policy, rows, memory, noise[i]))
     actions, memories = zip(*acted, strict=True)
     return actions, memories
 
 
 def join_actions(team: Team, actions: Sequence[Any], xp: Any) -> Any:
     """What the env takes: one array [*batch, A, ...]; or one array [*batch, ...] per agent where spaces are unlike."""
-    decoded = [decode_action(group.action, a, xp) for group, a in zip(team.groups, actions, strict=True)]
+    decoded = [decode(group, a, xp) for group, a in zip(team.groups, actions, strict=True)]
     if len(decoded) == 1:
         return decoded[0]
     axis = _agent_axis(team.groups[0].action, decoded[0])
@@ -152,17 +172,21 @@ def _agent_axis(space: Space, action: Any) -> int:
     return action.ndim - 1 - len(getattr(space, "shape", ()))
 
 
-def _rows(team: Team, group: ppo.Setup, features: Array) -> Array:
+def _rows(team: Team, group: Setup, features: Array) -> Array:
     """The rows of a group's agents."""
     if group.num_agents == team.num_agents:
         return features
     return features[..., np.asarray(group.agents), :]
 
 
-def update(team: Team, hyper: ppo.Hyper, state: TrainState, rollout: Rollout) -> tuple[TrainState, Metrics]:
+def update(team: Team, hyper: Hyper, state: TrainState, rollout: Rollout) -> tuple[TrainState, Metrics]:
     """The Learning Phase of every group."""
+    known: Any = state.learners  # of the kind that the algorithm made
+    if isinstance(hyper, mad4pg.Hyper):
+        learners, memory, metrics = mad4pg.update(team.groups, hyper, known, state.memory, rollout)
+        return dataclasses.replace(state, learners=learners, memory=memory), _merge(team, metrics)
     learners, metrics = [], []
-    for i, (group, learner) in enumerate(zip(team.groups, state.learners, strict=True)):
+    for i, (group, learner) in enumerate(zip(team.groups, known, strict=True)):
         learner, found = ppo.update(group, hyper, learner, _cut(team, group, rollout, i))
         learners.append(learner)
         metrics.append(found)
@@ -170,7 +194,7 @@ def update(team: Team, hyper: ppo.Hyper, state: TrainState, rollout: Rollout) ->
     return state, _merge(team, metrics)
 
 
-def _cut(team: Team, group: ppo.Setup, rollout: Rollout, index: int) -> Rollout:
+def _cut(team: Team, group: Setup, rollout: Rollout, index: int) -> Rollout:
     """A group's part of a rollout; a central critic is left with what everybody saw."""
     rows = (lambda x: x) if group.is_central else (lambda x: _rows(team, group, x))
     mine = (lambda x: x) if group.num_agents == team.num_agents else (lambda x: x[..., np.asarray(group.agents)])
@@ -196,6 +220,14 @@ def _merge(team: Team, metrics: list[Metrics]) -> Metrics:
     means |= vitals.worst_of(metrics)
     named = {_of_group(n, team.group_name(i)): v for i, found in enumerate(metrics) for n, v in found.items()}
     return means | {name: value for name, value in named.items() if name.startswith("losses/")}
+
+
+def cut_episodes(team: Team, state: TrainState) -> TrainState:
+    """Episodes that were given up, as a resumed run of a world outside JAX does, must not run into the next ones."""
+    if team.is_off_policy:
+        return dataclasses.replace(state, memory=off_policy.cut_episodes(state.memory))
+    sums = lambda s: tuple(learner.discounted_return for learner in s.learners)  # noqa: E731
+    return eqx.tree_at(sums, state, tuple(map(jnp.zeros_like, sums(state))))
 
 
 def learner_of(team: Team, agent: str) -> tuple[int, int]:

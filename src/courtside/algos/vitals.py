@@ -29,8 +29,19 @@ METRICS = (
     "health/action_at_bound",
     "health/first_bad",
 )
-WORST = ("health/obs_abs_max", "health/obs_std", "health/obs_constant")
+WORST = (
+    "health/obs_abs_max",
+    "health/obs_std",
+    "health/obs_constant",
+    "health/mass_first",
+    "health/mass_last",
+    "health/clipped_low",
+    "health/clipped_high",
+    "health/target_high",
+)
 """Of several groups of agents the largest number counts: a mean would hide it."""
+LOWEST = "health/target_low"
+"""And of this the smallest."""
 
 
 def bad_number(name: str, x: Array) -> Int[Array, ""]:
@@ -120,5 +131,7 @@ def action_at_bound(setup: Setup, action: Array, weight: Float[Array, "M"] | Non
 
 def worst_of(groups: list[Metrics]) -> Metrics:
     """What must not hide in a mean over several groups of agents."""
-    worst = {name: jnp.max(jnp.stack([found[name] for found in groups])) for name in WORST}
+    column = lambda name: jnp.stack([found[name] for found in groups])  # noqa: E731
+    worst = {name: jnp.max(column(name)) for name in WORST if name in groups[0]}
+    worst |= {name: jnp.min(column(name)) for name in (LOWEST,) if name in groups[0]}
     return worst | {"health/first_bad": first_bad(*(found["health/first_bad"] for found in groups))}

@@ -12,22 +12,45 @@ from typing import Any
 from courtside.cli.health_watch import HealthWatch
 from courtside.config import Config
 from courtside.events import Compiled, Compiling, Evaluated, Event, Finished, Progress, Rewound, Standing, Started
-from courtside.health.verdict import ThresholdResult, VerdictTracker
+from courtside.health.verdict import ThresholdResult, VerdictTracker, window_unit
+from courtside.metric_names import (
+    EVAL_RETURN,
+    LEARNING_STEPS,
+    RETURN,
+    SCORE,
+    has_learned,
+    is_per_episode,
+    ranking_metric,
+)
 
 SHOWN = {
-    "return": "charts/episodic_return",
-    "length": "charts/episodic_length",
-    "entropy": "losses/entropy",
-    "approx_kl": "losses/approx_kl",
-    "clipfrac": "losses/clipfrac",
-    "explained_variance": "losses/explained_variance",
-    "value_loss": "losses/value_loss",
-    "policy_loss": "losses/policy_loss",
-    "learning_rate": "charts/learning_rate",
+    "ppo": {
+        "return": RETURN,
+        "length": "charts/episodic_length",
+        "entropy": "losses/entropy",
+        "approx_kl": "losses/approx_kl",
+        "clipfrac": "losses/clipfrac",
+        "explained_variance": "losses/explained_variance",
+        "value_loss": "losses/value_loss",
+        "policy_loss": "losses/policy_loss",
+        "learning_rate": "charts/learning_rate",
+    },
+    "mad4pg": {
+        "return": RETURN,
+        "length": "charts/episodic_length",
+        "actor_loss": "losses/actor_loss",
+        "critic_loss": "losses/critic_loss",
+        "value_mean": "losses/value_mean",
+        "value_std": "losses/value_std",
+        "td_error": "losses/td_error",
+        "noise_scale": "charts/noise_scale",
+        "replay": "replay/size",
+        "learning_steps": LEARNING_STEPS,
+    },
 }
-"""Name on the screen -> key of the metric."""
-PER_EPISODE = ("charts/episodic_return", "charts/episodic_length")
-"""Metrics that only exist in updates in which an episode ended."""
+"""Family -> name on the screen -> key of the metric."""
+RUNNING = ("charts/learning_rate", "charts/noise_scale", "replay/size", LEARNING_STEPS)
+"""What is shown as it stands now; losses of a replay are too many and too noisy for that."""
 
 SPEED_SECONDS = 2.0
 
@@ -50,7 +73,9 @@ class Board:
     """Steps and seconds of the newest chunks, about two seconds in all: single chunks vary too much to be read."""
     rollout_share: float | None = None
     has_progress: bool = False
-    metrics: dict[str, float | None] = field(default_factory=lambda: dict.fromkeys(SHOWN))
+    shown: dict[str, str] = field(default_factory=lambda: dict(SHOWN["ppo"]))
+    """Name on the screen -> key of the metric, for the run's own algorithm."""
+    metrics: dict[str, float | None] = field(default_factory=lambda: dict.fromkeys(SHOWN["ppo"]))
     """Name on the screen -> newest value."""
     evaluation: float | None = None
     best: float | None = None
@@ -59,6 +84,10 @@ class Board:
     """How many members of a population pass; the other figures are then those of the median member."""
     first_step: int = 0
     """Where this process began: above 0 when a run continues."""
+    paced_from: tuple[int, float] = (0, 0.0)
+    """Step and second from which on the pace is that of the rest of the run."""
+    learned: float = 1.0
+    """Share of the updates of the newest chunk in which there were gradient steps."""
     health: HealthWatch = field(default_factory=HealthWatch)
 
     @property
@@ -76,10 +105,26 @@ class Board:
         return sum(steps for steps, _ in self.recent) / seconds if seconds else None
 
     @property
+    def learning_steps_per_second(self) -> float | None:
+        """Gradient steps, all members' together in a population; None where the algorithm does not count them."""
+        if self.config is None or not self.config.is_off_policy or self.steps_per_second is None:
+            return None
+        return self.steps_per_second * self.config.gradient_steps / self.config.batch_size * self.learned
+
+    @property
+    def filling(self) -> tuple[int, int] | None:
+        """Entries in the replay and those that learning waits for; None once it learns."""
+        if self.config is None or not self.config.is_off_policy or self.metrics["learning_steps"] != 0:
+            return None
+        return int(self.metrics["replay"] or 0), self.config.mad4pg.pretrain
+
+    @property
     def seconds_left(self) -> float | None:
-        """At the pace of all wall time so far, which evaluations and checkpoints are part of."""
-        done = self.step - self.first_step
-        return (self.total_steps - self.step) * self.seconds / done if done and self.seconds else None
+        """At the pace of all wall time so far, which evaluations and checkpoints are part of; not known as long as the
+        replay is filled, which goes much faster than learning."""
+        step, second = self.paced_from
+        done, seconds = self.step - step, self.seconds - second
+        return (self.total_steps - self.step) * seconds / done if done and seconds else None
 
     def thresholds(self) -> list[tuple[ThresholdResult, str]]:
         """How each threshold stands at this moment, and that in two words."""
@@ -87,7 +132,8 @@ class Board:
         return [(result, self._standing(result)) for result in results]
 
     def _standing(self, result: ThresholdResult) -> str:
-        if self.step - self.first_step < result.window_steps:
+        by_steps = window_unit(result) == "steps"
+        if self.step - self.first_step < result.window_steps if by_steps else result.value is None:
             return "too early"
         return "holding" if result.passed else "not yet"
 
@@ -114,7 +160,10 @@ class Board:
     def _start(self, event: Started) -> None:
         self.config, self.update = event.config, event.update
         self.step = self.first_step = event.update * event.config.batch_size
+        self.paced_from = (self.step, 0.0)
         self.tracker = VerdictTracker(event.config.thresholds)
+        self.shown = dict(SHOWN[event.config.family])
+        self.metrics = dict.fromkeys(self.shown)
         self.best = event.best_score
         self.phase = "starting ..."
 
@@ -131,10 +180,20 @@ class Board:
         self.rollout_share, self.has_progress = event.rollout_share, True
         self._measure_speed(event)
         self.tracker.add(event.rows)
-        for name, key in SHOWN.items():
-            value = newest(event.rows, key)
-            if value is not None or key not in PER_EPISODE:
+        self._show(event.rows)
+        if self.filling is not None:
+            self.paced_from = (self.step, self.seconds)
+
+    def _show(self, rows: list[dict[str, Any]]) -> None:
+        """The newest values; with several agents the score comes first."""
+        if rows and SCORE in rows[-1] and "score" not in self.shown:
+            self.shown, self.metrics = {"score": SCORE} | self.shown, {"score": None} | self.metrics
+        is_off_policy = self.config is not None and self.config.is_off_policy
+        for name, key in self.shown.items():
+            value = newest(rows, key, is_mean=is_off_policy and key not in RUNNING)
+            if value is not None or not is_per_episode(key):
                 self.metrics[name] = value
+        self.learned = sum(has_learned(row) for row in rows) / max(1, len(rows))
 
     def _measure_speed(self, event: Progress) -> None:
         self.recent.append((event.steps_per_second * event.seconds, event.seconds))
@@ -142,19 +201,22 @@ class Board:
             self.recent.popleft()
 
     def _evaluated(self, event: Evaluated) -> None:
-        self.evaluation = event.metrics.get("eval/episodic_return")
+        self.tracker.add([{"step": event.step, "update": event.update, **event.metrics}])
+        name = EVAL_RETURN if self.config is None else ranking_metric(self.config, event.metrics)
+        self.evaluation = event.metrics.get(name)
         if event.is_best:
             self.best = self.evaluation
 
 
-def newest(rows: list[dict[str, Any]], key: str) -> float | None:
-    """The value of the last update; of a per-episode metric the mean over all episodes in `rows`."""
-    if key not in PER_EPISODE:
+def newest(rows: list[dict[str, Any]], key: str, is_mean: bool = False) -> float | None:
+    """The value of the last update, or the mean over `rows`; of a per-episode metric over all episodes in them."""
+    by_episode = is_per_episode(key)
+    if not by_episode and not is_mean:
         return _known(rows[-1].get(key)) if rows else None
-    found = [(_known(row.get(key)), row.get("charts/episodes", 1)) for row in rows]
+    found = [(_known(row.get(key)), row.get("charts/episodes", 1) if by_episode else 1) for row in rows]
     weighted = [(value, weight) for value, weight in found if value is not None]
-    episodes = sum(weight for _, weight in weighted)
-    return sum(value * weight for value, weight in weighted) / episodes if episodes else None
+    total = sum(weight for _, weight in weighted)
+    return sum(value * weight for value, weight in weighted) / total if total else None
 
 
 def _known(value: float | int | None) -> float | int | None:

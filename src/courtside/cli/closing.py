@@ -15,8 +15,9 @@ from rich.text import Text
 from courtside.cli.numbers import count, duration, figure
 from courtside.config import Config
 from courtside.health import insurance
-from courtside.health.verdict import ThresholdResult, Verdict, sentence
+from courtside.health.verdict import ThresholdResult, Verdict, longest_window, sentence, window_words
 from courtside.session import Result
+from courtside.stopping import stop_words
 
 SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM"}
 STATUSES = {"SIGINT": 130, "SIGTERM": 143}
@@ -36,7 +37,7 @@ def close_run(console: Console, result: Any, config: Config | None) -> int:
 
 def print_closing(console: Console, result: Result, config: Config | None) -> None:
     """Print the summary of a run, finished or stopped."""
-    say(console, "", *(finished_lines(result) if result.finished else stopped_lines(result)))
+    say(console, "", *(finished_lines(result, config) if result.finished else stopped_lines(result)))
     if result.verdict is not None:
         print_verdict(console, result.verdict)
     elif result.finished:
@@ -73,9 +74,17 @@ def say(console: Console, *lines: str) -> None:
         console.print(Text(line), soft_wrap=True)
 
 
-def finished_lines(result: Result) -> list[str]:
+def finished_lines(result: Result, config: Config | None = None) -> list[str]:
     took = f"{count(result.step)} steps, {count(result.update)} updates in {duration(result.seconds)}"
-    return [f"Done: {took}.", f"Run folder: {result.run_dir}"]
+    return [f"Done: {took}.", *score_lines(result, config), f"Run folder: {result.run_dir}"]
+
+
+def score_lines(result: Result, config: Config | None) -> list[str]:
+    """That a score ended the run, and that one ended episodes."""
+    stop, cap = result.score_stop, None if config is None else config.env.score_cap
+    early = [] if stop is None else [f"Ended by its score: {stop_words(stop)} at step {count(stop.step)}."]
+    cut = [] if cap is None else [f"Training episodes were cut at a score of {cap:g} (--score-cap), evaluations not."]
+    return early + cut
 
 
 def stopped_lines(result: Result) -> list[str]:
@@ -99,8 +108,8 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
 def verdict_table(verdict: Verdict) -> Table:
     """Pass or fail per threshold, since when, and how close it came."""
     title = Text("Verdict: pass", style="bold green") if verdict.passed else Text("Verdict: fail", style="bold red")
-    windows = " / ".join(sorted({count(result.window_steps) for result in verdict.results}))
-    title.append(f", over the last {windows} steps", style="not bold default")
+    windows = " / ".join(dict.fromkeys(window_words(result) for result in verdict.results))
+    title.append(f", over {windows}", style="not bold default")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), title=title, title_justify="left")
     table.add_column("threshold", overflow="fold")
     table.add_column("result", no_wrap=True)
@@ -121,8 +130,8 @@ def verdict_row(result: ThresholdResult) -> tuple[str | Text, ...]:
 
 def _more_steps(result: Result, config: Config | None) -> int:
     """Twice as many, and enough for a verdict: the window, and one more of it for learning."""
-    windows = [threshold.window_steps for threshold in config.thresholds] if config else []
-    return max(2 * (config.run.total_timesteps if config else result.step), 2 * max(windows, default=0))
+    window = longest_window(config.thresholds) if config else 0
+    return max(2 * (config.run.total_timesteps if config else result.step), 2 * window)
 
 
 def next_commands(result: Result, config: Config | None) -> list[str]:
@@ -133,7 +142,7 @@ def next_commands(result: Result, config: Config | None) -> list[str]:
         commands["go on"] = f"courtside resume {run}"
     if result.checkpoint is not None:
         commands["evaluate"] = f"courtside eval {run}"
-    if result.finished:
+    if result.finished and result.score_stop is None:
         more = _more_steps(result, config)
         commands["train on"] = f"courtside resume {run} --total-timesteps {more}"
     if config is not None and config.run.tensorboard:

@@ -7,9 +7,9 @@ from typing import Any
 
 from courtside import registry, spaces
 from courtside.cli.arguments import Parser
-from courtside.config import wanted
 from courtside.errors import ConfigError
 from courtside.options import Option
+from courtside.setting_types import wanted
 
 COLUMNS = ("name", "what it is", "sees", "does", "agents", "time limit", "also answers to")
 WIDEST = 54

@@ -12,19 +12,33 @@ import dataclasses
 import io
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin
 
 from courtside.cli.arguments import parse_whole, take_words, unknown_flag
-from courtside.config import WORD_LISTS, Config, EnvConfig, NetConfig, PPOConfig, RunConfig, wanted
+from courtside.config import (
+    ALIASES,
+    Config,
+    EnvConfig,
+    MAD4PGConfig,
+    NetConfig,
+    PPOConfig,
+    RunConfig,
+    foreign_setting,
+    group_types,
+    setting_hints,
+)
 from courtside.errors import ConfigError
 from courtside.options import NO, YES
 from courtside.presets import changed_task_notes, find_base
+from courtside.setting_types import WORD_LISTS, wanted
 from courtside.words import merge_words
 
 HELP = "courtside train --help"
 
-RENAMED = {"gym_id": "env_id", "track": "wandb", "wandb_project_name": "wandb_project", "opponent": "opponents"}
-"""CleanRL's name -> ours, where they differ; and one opponent is written in the singular."""
+RENAMED = {
+    **ALIASES, "gym_id": "env_id", "track": "wandb", "wandb_project_name": "wandb_project", "opponent": "opponents",
+}  # fmt: skip
+"""CleanRL's name -> ours, where they differ; second names; and one opponent is written in the singular."""
 
 UNUSED_SWITCHES = {
     "cuda",
@@ -36,18 +50,32 @@ UNUSED_SWITCHES = {
     "gae",
     "debug_mode",
 }
-UNUSED_VALUES = {"wandb_entity", "hf_entity", "batch_size", "minibatch_size", "num_iterations"}
-"""CleanRL's flags that mean nothing here; CleanRL itself overwrites the last three."""
+UNUSED_VALUES = {"wandb_entity", "hf_entity", "minibatch_size", "num_iterations"}
+"""CleanRL's flags that mean nothing here; CleanRL itself overwrites the last two, and its `batch_size`, which is a setting
+of the other family."""
 
 
 @dataclass(frozen=True)
-class Flags:
-    """What can be set on the command line: the groups of the help page."""
+class PPOFlags:
+    """What can be set on the command line of a run with PPO: the groups of the help page."""
 
     run: RunConfig
     env: EnvConfig
     net: NetConfig
     ppo: PPOConfig
+
+
+@dataclass(frozen=True)
+class MAD4PGFlags:
+    """What can be set on the command line of a run with DDPG, D4PG, MADDPG or MAD4PG."""
+
+    run: RunConfig
+    env: EnvConfig
+    net: NetConfig
+    mad4pg: MAD4PGConfig
+
+
+Flags = PPOFlags | MAD4PGFlags
 
 
 @dataclass
@@ -64,11 +92,12 @@ class Line:
 def read_config(args: list[str]) -> tuple[Config, list[str]]:
     """The validated config that a command line asks for, and what the user should know about how it was read."""
     line = split(args)
-    base, notes = find_base(line.preset, line.values.get("env_id", [None])[0])
+    base, notes = find_base(line.preset, *(line.values.get(name, [None])[0] for name in ("env_id", "algo")))
     if line.wants_help:
         parse(["--help"], base)
+    sort_families(line, base)
     flags = parse_line(line, base)
-    config = dataclasses.replace(base, run=flags.run, env=flags.env, net=flags.net, ppo=flags.ppo)
+    config = dataclasses.replace(base, **{part.name: getattr(flags, part.name) for part in dataclasses.fields(flags)})
     config.validate()
     if config.run.require_pass and not config.thresholds:
         raise ConfigError(
@@ -76,6 +105,15 @@ def read_config(args: list[str]) -> tuple[Config, list[str]]:
             f"{config.preset!r}; leave it out, or train a preset from `courtside presets` on its own world."
         )
     return config, [*notes, *changed_task_notes(base, config), *_unused_notes(line)]
+
+
+def sort_families(line: Line, base: Config) -> None:
+    """Refuse flags of the family that the run does not train with; CleanRL's --batch-size has no effect on PPO."""
+    if not base.is_off_policy and line.values.pop("batch_size", None):
+        line.unused.append("--batch-size")
+    known = {name for part in ("run", "env", "net", base.family) for name in setting_hints(group_types()[part])}
+    if faults := [foreign_setting(name, base) for name in line.values if name not in known]:
+        raise ConfigError(" ".join(faults))
 
 
 def _unused_notes(line: Line) -> list[str]:
@@ -86,9 +124,8 @@ def _unused_notes(line: Line) -> list[str]:
 
 
 def setting_types() -> dict[str, Any]:
-    """Every setting that has a flag -> its type."""
-    groups = get_type_hints(Flags)
-    return {name: kind for group in groups.values() for name, kind in get_type_hints(group).items()}
+    """Every setting that has a flag -> its type; those that both families have are of one type."""
+    return {name: kind for group in group_types().values() for name, kind in setting_hints(group).items()}
 
 
 def split(args: list[str]) -> Line:
@@ -211,16 +248,18 @@ def parse(words: list[str], base: Config) -> Flags:
     import tyro
 
     about = (
-        f"Train an agent. The defaults below are those of the preset {base.preset!r}; `courtside presets` lists all."
+        f"Train an agent. The defaults below are those of the preset {base.preset!r} with --algo {base.run.algo}, which "
+        "decides the last group; `courtside presets` lists all."
     )
+    kind = MAD4PGFlags if base.is_off_policy else PPOFlags
     # tyro explains an error in a box of many lines; ours is the sentence of `_type_fault`.
     with contextlib.redirect_stderr(io.StringIO()):
         return tyro.cli(
-            Flags,
+            kind,
             prog="courtside train [PRESET]",
             description=about,
             args=words,
-            default=Flags(base.run, base.env, base.net, base.ppo),
+            default=kind(base.run, base.env, base.net, base.learning),  # pyright: ignore[reportArgumentType]
             config=(tyro.conf.OmitArgPrefixes,),
         )
 

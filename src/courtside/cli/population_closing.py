@@ -34,12 +34,12 @@ def _next_commands(result: Any) -> list[str]:
     if not result.finished:
         commands = {"go on": f"courtside resume {run}", "evaluate one": f"courtside eval {run} --member 0"}
     else:
-        more = 2 * result.step
         commands = {
             "evaluate": f"courtside eval {run}",
             "film one": f"courtside eval {run} --member 0 --video out.mp4",
-            "train on": f"courtside resume {run} --total-timesteps {more}",
         }
+        if any(member.stop_step is None for member in result.results.members):
+            commands["train on"] = f"courtside resume {run} --total-timesteps {2 * result.step}"
     commands["what is wrong"] = f"courtside doctor {run}"
     return [f"{about + ':':<14} {command}" for about, command in commands.items()]
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from courtside.cli.closing import say
-from courtside.cli.numbers import count, figure, percent
+from courtside.cli.numbers import count, duration, figure, percent
 from courtside.population.results import Member, Passes, Results, sentence
 
 NO_EDGE = {"box": box.SIMPLE_HEAD, "pad_edge": False, "padding": (0, 1, 0, 0), "title_justify": "left"}
@@ -58,9 +58,20 @@ def steps_to_pass(member: Member) -> str:
 
 def member_line(member: Member) -> str:
     """One member in one line."""
-    passed = "" if member.steps_to_pass is None else f", first passed at step {count(member.steps_to_pass)}"
+    passed = (
+        "" if member.steps_to_pass is None else f", first passed at step {count(member.steps_to_pass)}{_took(member)}"
+    )
     scores = f"final score {figure(member.final_score)}, best evaluation {figure(member.best_eval)}"
-    return f"Member {member.name}, seed {member.seed}: {verdict_word(member)}{passed}, {scores}."
+    ended = "" if member.stop_step is None else f", passed --quit-threshold at step {count(member.stop_step)}"
+    return f"Member {member.name}, seed {member.seed}: {verdict_word(member)}{passed}{ended}, {scores}."
+
+
+def _took(member: Member) -> str:
+    """Episodes and time to the first pass, where they are known."""
+    episodes = None if member.episodes_to_pass is None else f"{count(member.episodes_to_pass)} episodes"
+    time = None if member.seconds_to_pass is None else duration(member.seconds_to_pass)
+    known = ", ".join(filter(None, (episodes, time)))
+    return f" ({known})" if known else ""
 
 
 def chance_table(passes: Passes) -> Table:

@@ -8,6 +8,7 @@ import json
 from courtside.cli.arguments import Parser
 from courtside.cli.numbers import count
 from courtside.config import Config, to_json
+from courtside.health.verdict import window_unit, window_words
 from courtside.presets import DEFAULT, PRESETS, find_preset
 from courtside.presets.files import is_preset_file, read_preset
 
@@ -41,7 +42,7 @@ def find_one(preset: str) -> dict[str, tuple[str, Config]]:
 
 def settings(chosen: dict[str, tuple[str, Config]]) -> list[str]:
     """What the presets set other than the plain defaults, a line each."""
-    pairs = [(part, config) for _, config in chosen.values() for part in ("env", "net", "ppo")]
+    pairs = [(part, config) for _, config in chosen.values() for part in ("env", "net", config.family)]
     return [
         f"  sets {field.name} to {' '.join(map(str, value)) if isinstance(value, tuple) else value}"
         for part, config in pairs
@@ -53,11 +54,12 @@ def settings(chosen: dict[str, tuple[str, Config]]) -> list[str]:
 def describe(name: str, about: str, config: Config) -> list[str]:
     """A preset in a few lines."""
     title = f"{name} (default)" if name == DEFAULT else name
-    sizes = f"{config.env.num_envs} envs x {config.ppo.num_steps} steps"
+    algo = f", {config.run.algo}" if config.is_off_policy else ""
+    num_steps = config.learning.num_steps
+    sizes = f"{config.env.num_envs} envs x {num_steps} step{'s' * (num_steps != 1)}{algo}"
     lines = [title, f"  {about}", f"  {config.env.env_id}, {count(config.run.total_timesteps)} steps, {sizes}"]
     for goal in config.thresholds:
         source = f" ({goal.source})" if goal.source else ""
-        lines.append(
-            f"  judged by {goal.metric} {goal.op} {goal.value:g} over the last {count(goal.window_steps)} steps{source}"
-        )
+        over = "in" if window_unit(goal) == "evaluations" else "over"
+        lines.append(f"  judged by {goal.metric} {goal.op} {goal.value:g} {over} {window_words(goal)}{source}")
     return lines

@@ -17,12 +17,21 @@ from courtside.events import Started
 from courtside.options import field_docs
 from courtside.presets import PRESETS
 
-SIZES = (
-    "num_envs", "num_steps", "batch_size", "num_minibatches", "minibatch_size", "total_timesteps", "num_updates",
-    "update_epochs",
-)  # fmt: skip
-"""The sizes of a run in the order in which one leads to the next; shown first, and only there."""
-PARTS = ("run", "env", "net", "ppo")
+SIZES = {
+    "ppo": (
+        "num_envs", "num_steps", "batch_size", "num_minibatches", "minibatch_size", "total_timesteps", "num_updates",
+        "update_epochs",
+    ),
+    "mad4pg": (
+        "num_envs", "num_steps", "total_timesteps", "num_updates", "updates_per_step", "gradient_steps", "batch_size",
+        "buffer_size", "pretrain",
+    ),
+}  # fmt: skip
+"""The sizes of a run of each family in the order in which one leads to the next; shown first, and only there."""
+
+
+MUCH_MB = 100.0
+"""From here on it is said what a run will take on disk."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +53,10 @@ def setting_rows(config: Config) -> list[Row]:
     # A preset file is not at hand any more: nothing is marked.
     other = Config() if config.preset == "custom" else config
     base = PRESETS[config.preset][1] if config.preset in PRESETS else other
-    owners = {f.name: part for part in PARTS for f in fields(getattr(config, part))}
-    rows = [_row("sizes", owners.get(name, ""), name, config, base) for name in SIZES]
-    return rows + [_row(part, part, name, config, base) for name, part in owners.items() if name not in SIZES]
+    parts, sizes = ("run", "env", "net", config.family), SIZES[config.family]
+    owners = {f.name: part for part in parts for f in fields(getattr(config, part))}
+    rows = [_row("sizes", owners.get(name, ""), name, config, base) for name in sizes]
+    return rows + [_row(part, part, name, config, base) for name, part in owners.items() if name not in sizes]
 
 
 def _row(heading: str, part: str, name: str, config: Config, base: Config) -> Row:
@@ -95,7 +105,21 @@ def settings_table(config: Config) -> Table:
 
 def settings_lines(config: Config) -> list[str]:
     """The settings for a pipe: one line each."""
-    return [f"{row.part:<5} {row.name:<18} {row.shown:<22} {row.meaning}" for row in setting_rows(config)]
+    return [f"{row.part:<6} {row.name:<18} {row.shown:<22} {row.meaning}" for row in setting_rows(config)]
+
+
+def disk_lines(started: Started) -> list[str]:
+    """What the kept states will take on disk, and what is free; nothing where it is little."""
+    from courtside.disk import free_mb  # needs JAX
+
+    needed = sum(started.disk_mb.values())
+    if needed < MUCH_MB:
+        return []
+    listed = ", ".join(f"{name} {megabytes(amount)}" for name, amount in started.disk_mb.items())
+    free = free_mb(started.config.run.runs_dir)
+    rest = "" if free is None else f"; {megabytes(free)} free"
+    fewer = "" if free is None or needed < free else " (--keep-checkpoints 1 and --snapshots 0 need the least)"
+    return [f"disk: {megabytes(needed)} ({listed}){rest}{fewer}"]
 
 
 def memory_line(started: Started) -> str:

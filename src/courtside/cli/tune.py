@@ -10,7 +10,7 @@ from typing import Any
 
 from courtside.cli.arguments import Parser, pull_words, whole_number
 from courtside.cli.flags import read_config, split
-from courtside.config import Config
+from courtside.config import FAMILIES, Config
 from courtside.errors import ConfigError
 from courtside.presets import PRESETS
 
@@ -56,7 +56,7 @@ def make_parser() -> Parser:
     parser.add_argument(
         SPACE,
         metavar="NAME=VALUES",
-        help="log(1e-4,3e-3), 0.9..1.0, 32,64 or fixed; several in a row (default: PPO's own)",
+        help="log(1e-4,3e-3), 0.9..1.0, 32,64 or fixed; several in a row (default: the algorithm's own)",
     )
     parser.add_argument(
         "--compare",
@@ -135,7 +135,7 @@ def read_rows(path: Path) -> tuple[str, dict[str, Any]]:
         raise ConfigError(f"--compare {path} cannot be read: {error}.") from error
     if not isinstance(record, dict):
         raise ConfigError(f'--compare {path} must be a JSON object of settings, such as {{"gamma": 0.98}}.')
-    if "ppo" in record:
+    if set(FAMILIES) & set(record):
         from courtside.presets.files import read_preset
 
         record = flatten(read_preset(path).config)
@@ -146,7 +146,7 @@ def flatten(config: Config) -> dict[str, Any]:
     """What a preset file says of network and algorithm; the world and the length are the search's own."""
     from dataclasses import asdict
 
-    return {**asdict(config.net), **asdict(config.ppo), "num_envs": config.env.num_envs}
+    return {**asdict(config.net), **asdict(config.learning), "num_envs": config.env.num_envs}
 
 
 def watch(begin: Callable[..., Any], notes: list[str]) -> int:

@@ -19,7 +19,7 @@ from rich.text import Text
 from courtside.cli.board import Board
 from courtside.cli.health_watch import HealthWatch
 from courtside.cli.numbers import count, duration, figure, percent
-from courtside.cli.settings import memory_line, settings_lines, settings_table
+from courtside.cli.settings import disk_lines, memory_line, settings_lines, settings_table
 from courtside.events import (
     Compiled,
     Compiling,
@@ -32,7 +32,7 @@ from courtside.events import (
     Standing,
     Started,
 )
-from courtside.health.verdict import ThresholdResult
+from courtside.health.verdict import ThresholdResult, window_unit, window_words
 
 PLAIN_SECONDS = 2.0
 """At most one plain line in this time."""
@@ -78,7 +78,8 @@ class LiveView:
     def _announce(self, event: Started) -> None:
         self.console.print(settings_table(event.config))
         self.console.print(Text(f"device: {event.device}"))
-        self.console.print(Text(memory_line(event)))
+        for line in (memory_line(event), *disk_lines(event)):
+            self.console.print(Text(line))
         for note in event.notes:
             self.console.print(Text(f"note: {note}", style="yellow"))
         self.console.print()
@@ -92,6 +93,8 @@ def live_block(board: Board, width: int) -> RenderableType:
     if not board.has_progress:
         return Text(board.phase, style="bold")
     parts: list[RenderableType] = [progress_bar(board), figures(board, columns=3 if width >= 90 else 2)]
+    if board.filling is not None:
+        parts.append(Text(filling_line(board.filling), style="bold"))
     parts += [threshold_line(result, standing) for result, standing in board.thresholds()]
     if board.standing is not None:
         parts.append(Text(standing_line(board.standing), style="bold"))
@@ -125,28 +128,52 @@ def figures(board: Board, columns: int) -> Table:
 
 def live_figures(board: Board) -> list[tuple[str, str]]:
     """Everything the live view shows, column by column: how well, how it learns, how fast."""
-    shown = {name: figure(value) for name, value in board.metrics.items()}
+    first = [name for name in ("score", "return", "length") if name in board.metrics]
     learning = None if board.rollout_share is None else 1 - board.rollout_share
     updates = f"{count(board.update)} of {count(board.config.num_updates)}" if board.config else count(board.update)
     return [
-        *[(name, shown[name]) for name in ("return", "length")],
+        *[(name, figure(board.metrics[name])) for name in first],
         ("evaluation", figure(board.evaluation)),
         ("best evaluation", figure(board.best)),
         ("update", updates),
         ("time", duration(board.seconds)),
-        *[(name, value) for name, value in shown.items() if name not in ("return", "length", "learning_rate")],
-        ("learning_rate", shown["learning_rate"]),
-        ("steps/s", "-" if board.steps_per_second is None else count(board.steps_per_second)),
+        *learning_figures(board, [name for name in board.metrics if name not in first]),
+        ("steps/s", whole(board.steps_per_second)),
         ("rollout", percent(board.rollout_share)),
         ("learning", percent(learning)),
     ]
 
 
+def learning_figures(board: Board, names: list[str]) -> list[tuple[str, str]]:
+    """How it learns; a predicted value in one figure with its spread, a replay by how full it is."""
+    shown = {name: figure(board.metrics[name]) for name in names}
+    if board.config is None or not board.config.is_off_policy:
+        return list(shown.items())
+    value = "-" if board.metrics["value_mean"] is None else f"{shown['value_mean']} ± {shown['value_std']}"
+    told = {
+        "value_mean": ("value", value),
+        "replay": ("replay", f"{whole(board.metrics['replay'])} of {count(board.config.mad4pg.buffer_size)}"),
+        "learning_steps": ("learning steps", whole(board.metrics["learning_steps"])),
+    }
+    cells = [told.get(name, (name, value)) for name, value in shown.items() if name != "value_std"]
+    return [*cells, ("learning steps/s", whole(board.learning_steps_per_second))]
+
+
+def filling_line(filling: tuple[int, int]) -> str:
+    """What the run waits for as long as nothing is learned."""
+    return f"filling the replay with random actions: {count(filling[0])} of {count(filling[1])} entries"
+
+
+def whole(number: float | None) -> str:
+    return "-" if number is None else count(number)
+
+
 def threshold_line(result: ThresholdResult, standing: str) -> Text:
     """Whether one threshold holds at this moment."""
-    goal = f"{result.metric} {result.op} {result.target:g} over {count(result.window_steps)} steps"
+    over, now = ("in", "now") if window_unit(result) == "evaluations" else ("over", "mean now")
+    goal = f"{result.metric} {result.op} {result.target:g} {over} {window_words(result)}"
     style = "bold green" if standing == "holding" else "yellow"
-    return Text.assemble((standing, style), f"  {goal}, mean now {figure(result.value)}")
+    return Text.assemble((standing, style), f"  {goal}, {now} {figure(result.value)}")
 
 
 def standing_line(standing: Standing) -> str:
@@ -195,7 +222,8 @@ class PlainView:
             self._say(f"note: {line}")
 
     def _announce(self, event: Started) -> None:
-        lines = [*settings_lines(event.config), f"device: {event.device}", memory_line(event)]
+        sizes = [memory_line(event), *disk_lines(event)]
+        lines = [*settings_lines(event.config), f"device: {event.device}", *sizes]
         for line in [*lines, *[f"note: {note}" for note in event.notes]]:
             self._say(line)
 
@@ -214,8 +242,16 @@ def progress_line(board: Board) -> str:
     """Every figure of the run on one line, padded so that lines align."""
     total = count(board.total_steps)
     head = f"step {count(board.step):>{len(total)}}/{total} {percent(board.share_done):>4}"
-    metrics = [f"{name} {figure(value):>8}" for name, value in board.metrics.items()]
-    speed = "-" if board.steps_per_second is None else count(board.steps_per_second)
+    metrics = [f"{name} {_plain(name, value):>8}" for name, value in board.metrics.items()]
+    fills = [] if board.filling is None else ["filling the replay before learning begins"]
+    learns = board.learning_steps_per_second
+    if learns is not None:
+        metrics.append(f"learning_steps/s {whole(learns):>7}")
+    speed = whole(board.steps_per_second)
     tail = [f"steps/s {speed:>9}", f"rollout {percent(board.rollout_share):>4}", f"ETA {duration(board.seconds_left)}"]
     passing = [] if board.standing is None else [f"passing {board.standing.passing}/{board.standing.members}"]
-    return " | ".join([head, *passing, *metrics, *tail])
+    return " | ".join([head, *passing, *metrics, *tail, *fills])
+
+
+def _plain(name: str, value: float | None) -> str:
+    return whole(value) if name in ("replay", "learning_steps") else figure(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -14,16 +15,16 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from courtside import memory, spaces
-from courtside.algos import ppo, team
+from courtside.algos import team
+from courtside.algos.algorithm import Hyper, make_hyper, no_action
 from courtside.algos.team import Team, make_team
 from courtside.config import Config
 from courtside.engines import Rows
 from courtside.episodes import Episodes, play_host_episodes
-from courtside.errors import EnvContractError
+from courtside.errors import ConfigError, EnvContractError
 from courtside.hosts.base import Host
 from courtside.hosts.env_host import Forecast, foresee, make_host
 from courtside.keys import make_key
-from courtside.nets import distributions
 from courtside.registry import EnvSource
 from courtside.rollout import collect_host, summarize_episodes
 from courtside.types import EpisodeEnd, Metrics, Policy, Rollout, TrainState
@@ -41,6 +42,10 @@ class HostEngine:
     """
 
     def __init__(self, config: Config, source: EnvSource) -> None:
+        if config.env.score_cap is not None:
+            raise ConfigError(
+                f"--score-cap was given, but {config.env.env_id} is stepped outside JAX and ends its episodes itself; leave it out."
+            )
         self.config, self._source = config, source
         self.opponents: tuple[Any, ...] = ()
         self._host: Host | None = None
@@ -52,7 +57,7 @@ class HostEngine:
         self._forecast = self._foresee()
         self.spec = self.host.spec if self._forecast is None else self._forecast.spec
         self.team = make_team(config, self.spec)
-        self.hyper = ppo.make_hyper(config)
+        self.hyper = make_hyper(config)
         self._init = jax.jit(functools.partial(init_learners, self.team))
         self._draw = jax.jit(functools.partial(draw_rollout_noise, self.team), static_argnums=1)
         self._policy_tree = jax.tree.structure(self.template().policy)
@@ -91,37 +96,35 @@ class HostEngine:
         state = self._init(np.uint32(0))
         features = self._empty_features(self.config.env.num_envs)
         key, noise = self._draw(state.key, self.team.num_steps)
-        self._act(jax.tree.leaves(state.policy), features, [np.asarray(part[0]) for part in noise])
-        self._update(self.hyper, state, key, *self._empty_rollout(features))
+        self._act(jax.tree.leaves(state.policy), _memories(state), features, [np.asarray(part[0]) for part in noise])
+        self._update(self.hyper, state, key, self._empty_rollout(features))
 
-    def _act_on_leaves(self, leaves: list[Array], features: Array, noise: Sequence[Array]) -> tuple[Array, ...]:
+    def _act_on_leaves(
+        self, leaves: list[Array], memories: tuple[Any, ...], features: Array, noise: Sequence[Array]
+    ) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
         """The policy comes as a plain list: taking a tree of modules apart at every step would cost as much as acting."""
-        # Feed-forward policies remember nothing, so their state is empty and need not be carried from step to step.
         policies = jax.tree.unflatten(self._policy_tree, leaves)
-        return team.act(self.team, policies, features, ((),) * len(policies), noise)[0]
+        return team.act(self.team, policies, features, memories, noise)
 
     def _act_greedily_on_leaves(self, leaves: list[Array], features: Array) -> tuple[Array, ...]:
         policies = jax.tree.unflatten(self._policy_tree, leaves)
-        return team.act(self.team, policies, features, ((),) * len(policies), None)[0]
+        return team.act(self.team, policies, features, team.memories_at_rest(self.team), None)[0]
 
     def _empty_features(self, num_envs: int) -> np.ndarray:
         size = max(max(spaces.feature_size(group.observation), group.row_size) for group in self.team.groups)
         return np.zeros((num_envs, self.spec.num_agents, size), np.float32)
 
-    def _empty_rollout(self, features: np.ndarray) -> tuple[Rollout, EpisodeEnd]:
+    def _empty_rollout(self, features: np.ndarray) -> Rollout:
         """Zeros of the right shapes."""
         steps = self.team.num_steps
         number = jnp.zeros((steps, *features.shape[:2]), jnp.float32)
         flag = number > 0
         many = jnp.broadcast_to(jnp.asarray(features), (steps, *features.shape))
-        actions = tuple(self._no_action(group) for group in self.team.groups)
+        shapes = ((group.num_steps, group.num_envs, group.num_agents) for group in self.team.groups)
+        actions = tuple(map(no_action, self.team.groups, shapes))
         active = flag if self.team.num_agents > 1 else None
-        rollout = Rollout(many, actions, number, flag, flag, many, many[0], active)
-        return rollout, EpisodeEnd(flag[..., 0], number, number[..., 0].astype(jnp.int32))
-
-    def _no_action(self, group: ppo.Setup) -> Array:
-        batch = (group.num_steps, group.num_envs, group.num_agents)
-        return distributions.mode(group.action, jnp.zeros((*batch, distributions.head_size(group.action))))
+        ends = EpisodeEnd(flag[..., 0], number, number[..., 0].astype(jnp.int32))
+        return Rollout(many, actions, number, flag, flag, many, many[0], active, ends)
 
     def init(self) -> TrainState:
         return self._init(np.uint32(self.config.run.seed))
@@ -141,23 +144,17 @@ class HostEngine:
         host, start = self.host, time.perf_counter()
         if self._features is None:
             self._features = np.array(host.reset(self._episode_seed(int(state.update))))
-            # Episodes that a kill cut off do not go on in the new ones.
-            sums = lambda s: tuple(learner.discounted_return for learner in s.learners)  # noqa: E731
-            state = eqx.tree_at(sums, state, tuple(map(jnp.zeros_like, sums(state))))
+            state = team.cut_episodes(self.team, state)  # those that a kill cut off do not go on in the new ones
         key, noise = self._draw(state.key, self.team.num_steps)
-        choose = self._chooser(state.policy, [np.asarray(part) for part in noise])
+        choose = _Chooser(self._act, state, [np.asarray(part) for part in noise])
         got = collect_host(host, self.team, choose, self._features, self.team.num_steps)
-        self._features = got.features
+        self._features, state = got.features, choose.remember(state)
         self._rollout_seconds += time.perf_counter() - start
-        return self._update(self.hyper, state, key, got.rollout, got.ends)
+        return self._update(self.hyper, state, key, got.rollout)
 
     def _episode_seed(self, update: int) -> int:
         """Seed of the envs: the run's own at the start, another one where a resumed run restarts its episodes."""
         return (self.config.run.seed + 1_000_003 * update) % 2**31
-
-    def _chooser(self, policies: tuple[Policy, ...], noise: list[np.ndarray]) -> Chooser:
-        leaves, act = jax.tree.leaves(policies), self._act
-        return lambda features, t: [np.asarray(a) for a in act(leaves, features, [part[t] for part in noise])]
 
     def rollout_share(self, state: TrainState, num_updates: int, seconds: float) -> float:
         return min(1.0, self._rollout_seconds / seconds)
@@ -212,13 +209,15 @@ class HostEngine:
         """Draws actions with noise that is made a block at a time."""
         block, key = 256, make_key(np.uint32(seed))
         noise: list[np.ndarray] = []
+        at_rest = team.memories_at_rest(self.team)
 
         def choose(features: np.ndarray, t: int) -> list[np.ndarray]:
             nonlocal key, noise
             if t % block == 0:
                 key, noise_key = jax.random.split(key)
                 noise = [np.asarray(part) for part in team.draw_noise(self.team, noise_key, (block, num_envs))]
-            return [np.asarray(a) for a in self._act(leaves, features, [part[t % block] for part in noise])]
+            actions, _ = self._act(leaves, at_rest, features, [part[t % block] for part in noise])
+            return [np.asarray(a) for a in actions]
 
         return choose
 
@@ -243,6 +242,27 @@ class HostEngine:
                 host.close()
 
 
+class _Chooser:
+    """Draws the actions of one rollout, and carries what acting remembers from step to step."""
+
+    def __init__(self, act: Callable[..., Any], state: TrainState, noise: list[np.ndarray]) -> None:
+        self._act, self._leaves, self._noise = act, jax.tree.leaves(state.policy), noise
+        self._memories = _memories(state)
+
+    def __call__(self, features: np.ndarray, t: int) -> list[np.ndarray]:
+        actions, self._memories = self._act(self._leaves, self._memories, features, [part[t] for part in self._noise])
+        return [np.asarray(a) for a in actions]
+
+    def remember(self, state: TrainState) -> TrainState:
+        """The state with what acting remembers now."""
+        learners = (replace(one, policy_state=m) for one, m in zip(state.learners, self._memories, strict=True))
+        return replace(state, learners=tuple(learners))
+
+
+def _memories(state: TrainState) -> tuple[Any, ...]:
+    return tuple(learner.policy_state for learner in state.learners)
+
+
 def init_learners(learners: Team, seed: Array) -> TrainState:
     return team.init(learners, jax.random.split(make_key(seed))[0])
 
@@ -254,9 +274,10 @@ def draw_rollout_noise(learners: Team, key: PRNGKeyArray, num_steps: int) -> tup
 
 
 def learn(
-    learners: Team, hyper: ppo.Hyper, state: TrainState, key: PRNGKeyArray, rollout: Rollout, ends: EpisodeEnd
+    learners: Team, hyper: Hyper, state: TrainState, key: PRNGKeyArray, rollout: Rollout
 ) -> tuple[TrainState, Metrics]:
     """The Learning Phase on what a host collected."""
     state = eqx.tree_at(lambda s: s.key, state, key)
     state, metrics = team.update(learners, hyper, state, rollout)
-    return state, summarize_episodes(ends, learners.names, rollout.truncated) | metrics
+    assert rollout.ends is not None  # `collect_host` tells them
+    return state, summarize_episodes(rollout.ends, learners.names, rollout.truncated) | metrics

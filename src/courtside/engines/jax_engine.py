@@ -14,7 +14,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from courtside import backend, memory, rollout
-from courtside.algos import ppo, team
+from courtside.algos import team
+from courtside.algos.algorithm import Hyper, make_hyper, without_learning
 from courtside.algos.team import Team, make_team
 from courtside.config import Config
 from courtside.engines import COMPILE_THREAD, MAX_CHUNK, Rows
@@ -34,7 +35,7 @@ class JaxEngine:
     def __init__(self, config: Config, env: Env, note: str = "", opponents: tuple[Any, ...] = ()) -> None:
         self.config, self.spec, self.opponents = config, env.spec, opponents
         self.team = make_team(config, env.spec, packed=True)
-        self.hyper = ppo.make_hyper(config)
+        self.hyper = make_hyper(config)
         self._notices = [note] if note else []
         self._arrays, self._world = eqx.partition(env, eqx.is_array)
         quick, good = backend.compiler_options(0), backend.compiler_options(2)
@@ -69,17 +70,13 @@ class JaxEngine:
         """The training program, the start and the evaluation side by side."""
         state, run, world = self._template, self.config.run, self._arrays
         count, key = jax.ShapeDtypeStruct((), jnp.int32), jax.eval_shape(make_key, np.uint32(0))
-        play = (world, state.policy, self._memories(), key, run.eval_episodes, run.eval_deterministic)
+        play = (world, state.policy, team.memories_at_rest(self.team), key, run.eval_episodes, run.eval_deterministic)
         with ThreadPoolExecutor(thread_name_prefix=COMPILE_THREAD) as pool:
             chunk = pool.submit(_build, self._chunk, world, self.hyper, state, count)
             init = pool.submit(_build, self._init, world, np.uint32(0))
             if self.config.eval_updates:
                 self._evaluate = pool.submit(_build, self._play, *play).result()
             self._chunk, self._init = chunk.result(), init.result()
-
-    def _memories(self) -> tuple[Any, ...]:
-        """What recurrent policies remember at the start: nothing, as long as all are feed-forward."""
-        return tuple(learner.policy_state for learner in self._template.learners)
 
     def init(self) -> TrainState:
         return self._init(self._arrays, np.uint32(self.config.run.seed))
@@ -90,7 +87,7 @@ class JaxEngine:
     def run_chunk(self, state: TrainState, num_updates: int) -> tuple[TrainState, Rows]:
         return self._run(self.hyper, state, num_updates)
 
-    def _run(self, hyper: ppo.Hyper, state: TrainState, num_updates: int) -> tuple[TrainState, Rows]:
+    def _run(self, hyper: Hyper, state: TrainState, num_updates: int) -> tuple[TrainState, Rows]:
         state, rows = self._chunk(self._arrays, hyper, state, np.int32(num_updates))
         return state, {name: np.asarray(column)[:num_updates] for name, column in rows.items()}
 
@@ -98,18 +95,18 @@ class JaxEngine:
         """Run the same program with no epochs on a copy of the state: what remains is the Rollout Phase, and the one
         pass that values it."""
         tried = max(1, num_updates // 10)
-        no_epochs = eqx.tree_at(lambda h: h.update_epochs, self.hyper, jnp.zeros((), jnp.int32))
-        tries = [self._seconds(no_epochs, state, tried) for _ in range(3)]
+        idle = without_learning(self.hyper)
+        tries = [self._seconds(idle, state, tried) for _ in range(3)]
         return min(1.0, min(tries) / tried * num_updates / seconds)
 
-    def _seconds(self, hyper: ppo.Hyper, state: TrainState, num_updates: int) -> float:
+    def _seconds(self, hyper: Hyper, state: TrainState, num_updates: int) -> float:
         copy = jax.block_until_ready(jax.tree.map(jnp.copy, state))
         start = time.perf_counter()
         self._run(hyper, copy, num_updates)
         return time.perf_counter() - start
 
     def play(self, policies: tuple[Policy, ...], seed: int, episodes: int, deterministic: bool) -> Episodes:
-        arguments = (self._arrays, policies, self._memories(), make_key(np.uint32(seed)))
+        arguments = (self._arrays, policies, team.memories_at_rest(self.team), make_key(np.uint32(seed)))
         planned = (self.config.run.eval_episodes, self.config.run.eval_deterministic)
         if self._evaluate is not None and (episodes, deterministic) == planned:
             return self._evaluate(*arguments)
@@ -118,7 +115,9 @@ class JaxEngine:
     def trace(self, policies: tuple[Policy, ...], seed: int, episodes: int, deterministic: bool) -> list[Trace]:
         """The episodes that `play` plays with this seed, state by state."""
         key = make_key(np.uint32(seed))
-        return trace_episodes(self.env, self.team, policies, self._memories(), key, episodes, deterministic)
+        return trace_episodes(
+            self.env, self.team, policies, team.memories_at_rest(self.team), key, episodes, deterministic
+        )
 
     def memory_mb(self) -> dict[str, float]:
         state = self._template
@@ -147,7 +146,7 @@ def init_run(env: Env, learners: Team, seed: Array) -> TrainState:
 
 
 def run_updates(
-    env: Env, learners: Team, hyper: ppo.Hyper, state: TrainState, num_updates: Array
+    env: Env, learners: Team, hyper: Hyper, state: TrainState, num_updates: Array
 ) -> tuple[TrainState, Columns]:
     """`num_updates` times: Rollout Phase, Learning Phase. The count is traced, so one program serves every length."""
 

@@ -47,6 +47,10 @@ class Env(Protocol):
     A world may have more, which `courtside eval --video` and `courtside play` look for: `render(state)`, a uint8 picture
     [height, width, 3] drawn with JAX; `render_fps`, pictures a second (10); `describe(state, coloured)`, text for a
     terminal; `action_names`, a name for each discrete action; `noop_action`, the one that does nothing (the first).
+
+    A world whose next episode begins from how the last one ended (a ball that flies on) also has
+    `next_episode(state, key) -> (state, obs)`, given the state that the last step led to. Whoever plays several episodes
+    in a row calls it instead of `reset`, which then begins only the first; the result is built as that of `reset` is.
     """
 
     @property

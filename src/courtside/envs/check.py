@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, PRNGKeyArray
 from courtside.envs import check_spaces, compare
 from courtside.envs.base import Env, EnvSpec
 from courtside.envs.findings import Check, CheckResult, Fault, one_line, run_in_order
-from courtside.envs.wrappers import start_episode, step_episode
+from courtside.envs.wrappers import begin_next, draw_fresh, goes_on, start_episode, step_episode
 from courtside.preprocess import decode_action
 from courtside.spaces import Box, Discrete, MultiDiscrete
 from courtside.types import EpisodeEnd, EpisodeState, Obs, TimeStep
@@ -36,7 +36,8 @@ class Recorded(eqx.Module):
     raw_state: Any
     raw: TimeStep
     """What the world's own step returned."""
-    fresh: tuple[EpisodeState, Obs]
+    fresh: tuple[Any, Obs]
+    """The next episode as the world itself begins it, were this one over."""
     next_state: EpisodeState
     wrapped: TimeStep
     """What training sees of the same step."""
@@ -208,6 +209,10 @@ def _check_stable(trial: Trial) -> Iterator[Fault | str]:
     next_state, timestep = jax.eval_shape(trial.env.step, state, trial.action, trial.keys[1])
     yield from check_spaces.drift_faults("state", state, next_state)
     yield from check_spaces.drift_faults("obs", obs, timestep.obs)
+    if goes_on(trial.env):
+        begun = jax.eval_shape(trial.env.next_episode, state, trial.keys[0])
+        for what, first, later in zip(("state", "obs"), (state, obs), begun, strict=True):
+            yield from check_spaces.drift_faults(what, first, later, "next_episode")
 
 
 def _check_batch(trial: Trial) -> Iterator[Fault | str]:
@@ -279,9 +284,10 @@ def _record(same: _Same, key: PRNGKeyArray, steps: int) -> Recorded:
 
     def one_step(state: EpisodeState, key: PRNGKeyArray) -> tuple[EpisodeState, Recorded]:
         action_key, step_key, reset_key = jax.random.split(key, 3)
-        action, fresh = sample_action(env.spec, action_key), start_episode(env, reset_key)
+        action = sample_action(env.spec, action_key)
         raw_state, raw = env.step(state.inner, action, step_key)
-        next_state, wrapped, end = step_episode(env, state, action, step_key, fresh)
+        next_state, wrapped, end = step_episode(env, state, action, step_key, draw_fresh(env, reset_key))
+        fresh = begin_next(env, raw_state, reset_key)
         return next_state, Recorded(raw_state, raw, fresh, next_state, wrapped, end)
 
     return jax.lax.scan(one_step, state, jax.random.split(key, steps))[1]
@@ -331,7 +337,7 @@ def _check_auto_reset(trial: Trial) -> Iterator[Fault | str]:
         )  # fmt: skip
         return
     ended = np.asarray(record.end.ended)
-    expected = compare.where(ended, (record.fresh[0].inner, record.fresh[1]), (record.raw_state, record.raw.obs))
+    expected = compare.where(ended, record.fresh, (record.raw_state, record.raw.obs))
     if not compare.close((record.next_state.inner, record.wrapped.obs), expected):
         yield Fault(
             "after an end the state or obs is not a fresh one", "the first of a new episode", "Report this to us."
@@ -355,7 +361,7 @@ def _check_ends(trial: Trial) -> Iterator[Fault | str]:
 
 def _ever_ends(same: _Same, key: PRNGKeyArray, steps: int) -> Bool[Array, ""]:
     env = same.env
-    fresh = start_episode(env, key)
+    fresh = draw_fresh(env, key)
 
     def one_step(i: Array, carry: tuple[EpisodeState, Array]) -> tuple[EpisodeState, Array]:
         state, ended = carry
@@ -363,7 +369,7 @@ def _ever_ends(same: _Same, key: PRNGKeyArray, steps: int) -> Bool[Array, ""]:
         state, _, end = step_episode(env, state, sample_action(env.spec, action_key), step_key, fresh)
         return state, ended | end.ended
 
-    return jax.lax.fori_loop(0, steps, one_step, (fresh[0], jnp.zeros((), jnp.bool_)))[1]
+    return jax.lax.fori_loop(0, steps, one_step, (start_episode(env, key)[0], jnp.zeros((), jnp.bool_)))[1]
 
 
 CHECKS = (

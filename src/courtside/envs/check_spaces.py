@@ -126,18 +126,18 @@ def timestep_faults(spec: EnvSpec, timestep: TimeStep) -> Iterator[Fault]:
         yield Fault("info holds something else than arrays", "a dict of arrays, maybe empty", "Drop the rest.")
 
 
-def drift_faults(what: str, first: Any, later: Any) -> Iterator[Fault]:
-    """What reset gave against what step gives: structure, shapes, dtypes, weak types."""
+def drift_faults(what: str, first: Any, later: Any, by: str = "step") -> Iterator[Fault]:
+    """What reset gave against what step (or another method) gives: structure, shapes, dtypes, weak types."""
     remedy = "Give every array its dtype where it is made, such as jnp.zeros((), jnp.float32)."
     if jax.tree.structure(first) != jax.tree.structure(later):
-        yield Fault(f"the {what} of step is built differently from that of reset", "one structure", "Keep its parts.")
+        yield Fault(f"the {what} of {by} is built differently from that of reset", "one structure", "Keep its parts.")
         return
     named = jax.tree_util.tree_leaves_with_path(first)
     for (path, a), b in zip(named, jax.tree.leaves(later), strict=True):
         kinds = [f"{x.dtype}{list(x.shape)}{' (weak)' if x.weak_type else ''}" for x in (a, b)]
         if kinds[0] != kinds[1]:
             where = f"{what}{jax.tree_util.keystr(path)}"
-            yield Fault(f"{where} is {kinds[0]} after reset and {kinds[1]} after step", "one kind of array", remedy)
+            yield Fault(f"{where} is {kinds[0]} after reset and {kinds[1]} after {by}", "one kind of array", remedy)
 
 
 def range_faults(what: str, spec: EnvSpec, obs: Any) -> Iterator[Fault]:

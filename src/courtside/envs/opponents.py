@@ -16,7 +16,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray, PyTree, UInt32
 
-from courtside.algos import ppo
+from courtside.algos.algorithm import algorithm_of, decode
+from courtside.algos.setup import Setup
 from courtside.envs.base import Env, EnvSpec
 from courtside.envs.check import sample_action
 from courtside.keys import KEY_KIND
@@ -83,7 +84,7 @@ class Frozen(eqx.Module):
     """A trained network that learns no more; it draws its actions, or takes the most likely ones."""
 
     policy: Policy
-    setup: ppo.Setup = eqx.field(static=True)
+    setup: Setup = eqx.field(static=True)
     greedy: bool = eqx.field(static=True, default=False)
 
     def num_words(self, world: Env) -> int:
@@ -92,11 +93,11 @@ class Frozen(eqx.Module):
     def act(self, world: Env, state: Any, obs: Obs, agent: int, words: Words) -> Array:
         features = encode(self.setup.observation, obs, jnp)
         if self.greedy:
-            action, _ = ppo.act_greedily(self.setup, self.policy, features, ())
+            action, _ = algorithm_of(self.setup).act_greedily(self.setup, self.policy, features, ())
         else:
             noise = distributions.noise_from_bits(self.setup.action, words)
-            action, _ = ppo.act(self.setup, self.policy, features, (), noise)
-        return decode_action(self.setup.action, action, jnp)
+            action, _ = algorithm_of(self.setup).act(self.setup, self.policy, features, (), noise)
+        return decode(self.setup, action, jnp)
 
 
 class OpponentState(eqx.Module):
@@ -132,8 +133,16 @@ class WithOpponents(eqx.Module):
         draw = self.world.render
         return lambda state, *args, **options: draw(state.inner, *args, **options)
 
+    @property
+    def next_episode(self) -> Any:
+        """As the world's own goes on from the last one; like the world, it may have none."""
+        begin = self.world.next_episode
+        return lambda state, key: self._begin(*begin(state.inner, key))
+
     def reset(self, key: PRNGKeyArray) -> tuple[OpponentState, Obs]:
-        inner, obs = self.world.reset(key)
+        return self._begin(*self.world.reset(key))
+
+    def _begin(self, inner: PyTree, obs: Obs) -> tuple[OpponentState, Obs]:
         return OpponentState(inner, obs), self._of_learners(obs)
 
     def step(self, state: OpponentState, action: Array, key: PRNGKeyArray) -> tuple[OpponentState, TimeStep]:

@@ -4,6 +4,8 @@ Each probe carries its answers: `known_value(obs, gamma)` is the value of the be
 policy does (None where any action is as good), `probe_obs()` the observations worth asking about. After training, the
 critic must give the known value and the policy's likeliest action must be the best one.
 
+Where no action matters, any kind will do: a `spec` with another action space makes the same probe for other algorithms.
+
     Constant        value 1                        the critic learns at all; nothing leaks over a true end
     ObservedValue   value = what is seen           the observation reaches the critic
     Discount        value γ, then 1                rewards travel back in time
@@ -71,7 +73,7 @@ class Constant:
         return obs, obs
 
     def step(
-        self, state: Float[Array, "1 1"], action: Int[Array, "1"], key: PRNGKeyArray
+        self, state: Float[Array, "1 1"], action: Array, key: PRNGKeyArray
     ) -> tuple[Float[Array, "1 1"], TimeStep]:
         return state, _end(state, jnp.ones(1, jnp.float32))
 
@@ -96,7 +98,7 @@ class ObservedValue:
         return obs, obs
 
     def step(
-        self, state: Float[Array, "1 1"], action: Int[Array, "1"], key: PRNGKeyArray
+        self, state: Float[Array, "1 1"], action: Array, key: PRNGKeyArray
     ) -> tuple[Float[Array, "1 1"], TimeStep]:
         return state, _end(state, state[:, 0])
 
@@ -121,7 +123,7 @@ class Discount:
         return obs, obs
 
     def step(
-        self, state: Float[Array, "1 1"], action: Int[Array, "1"], key: PRNGKeyArray
+        self, state: Float[Array, "1 1"], action: Array, key: PRNGKeyArray
     ) -> tuple[Float[Array, "1 1"], TimeStep]:
         obs = jnp.ones((1, 1), jnp.float32)
         return obs, make_timestep(obs, state[:, 0], state[:, 0] == 1)
@@ -286,7 +288,7 @@ class TimeLimit:
         return obs, obs
 
     def step(
-        self, state: Float[Array, "1 1"], action: Int[Array, "1"], key: PRNGKeyArray
+        self, state: Float[Array, "1 1"], action: Array, key: PRNGKeyArray
     ) -> tuple[Float[Array, "1 1"], TimeStep]:
         obs = jnp.ones((1, 1), jnp.float32)
         return obs, make_timestep(obs, state[:, 0], jnp.zeros(1, jnp.bool_))

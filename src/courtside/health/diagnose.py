@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from courtside.health import critic, exploits, numbers, policy, scores, seeds, setup
+from courtside.config import Config
+from courtside.health import critic, exploits, noise, numbers, policy, replay, scores, seeds, setup, value_range
 from courtside.health.findings import Finding, most_important_first
 from courtside.health.history import Case
 
@@ -19,10 +20,19 @@ MIN_PLANNED_SHARE = 0.05
 """Share of the plan below which it is too early to say anything but that a number is none."""
 
 Detector = Callable[[Case], Finding | None]
-DETECTORS: tuple[Detector, ...] = (
+ANY_RUN: tuple[Detector, ...] = (
     setup.observation_unscaled,
     setup.observation_constant,
     scores.eval_mismatch,
+    scores.forgetting,
+    scores.plateau,
+    exploits.reward_exploit,
+    setup.time_limit,
+    setup.schedule_ended_early,
+    setup.starved,
+    seeds.seed_sensitivity,
+)
+ON_POLICY: tuple[Detector, ...] = (
     critic.value_blowup,
     numbers.gradients_exploding,
     numbers.gradients_vanishing,
@@ -33,15 +43,21 @@ DETECTORS: tuple[Detector, ...] = (
     policy.entropy_stuck,
     policy.kl_stall,
     policy.action_saturated,
-    scores.forgetting,
-    scores.plateau,
-    exploits.reward_exploit,
-    setup.time_limit,
-    setup.schedule_ended_early,
     setup.too_few_envs,
-    setup.starved,
-    seeds.seed_sensitivity,
 )
+"""What reads the metrics of PPO."""
+OFF_POLICY: tuple[Detector, ...] = (
+    value_range.value_range_clipped,
+    value_range.value_range_too_wide,
+    value_range.target_runaway,
+    replay.target_lag,
+    replay.replay_too_small,
+    replay.replay_stale,
+    noise.actor_saturated,
+    noise.noise_gone,
+    noise.noise_never_anneals,
+)
+"""What reads those of the MAD4PG family."""
 
 
 def diagnose(case: Case) -> list[Finding]:
@@ -49,8 +65,13 @@ def diagnose(case: Case) -> list[Finding]:
     broken = numbers.not_a_number(case)
     row = numbers.first_bad_row(case.history)
     sound = case if row is None else replace(case, history=case.history.upto(row))
-    found = [] if too_short(sound) else [detector(sound) for detector in DETECTORS]
+    found = [] if too_short(sound) else [detector(sound) for detector in detectors_of(case.config)]
     return most_important_first(finding for finding in (broken, *found) if finding is not None)
+
+
+def detectors_of(config: Config) -> tuple[Detector, ...]:
+    """Those that can read what a run of this algorithm logs."""
+    return (*ANY_RUN, *(OFF_POLICY if config.is_off_policy else ON_POLICY))
 
 
 def too_short(case: Case) -> str | None:

@@ -112,6 +112,7 @@ def read_case(run_dir: str | Path, siblings: bool = True) -> Case:
         read_columns(run_dir, runlog.METRICS),
         read_columns(run_dir, runlog.EVALS),
         read_columns(run_dir, runlog.TIMING),
+        finished=True if (run_dir / runlog.VERDICT).exists() else None,  # a score may have ended it before its plan
     )
     if not siblings or run_dir.parent.name != FOLDER:
         return case

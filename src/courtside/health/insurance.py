@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from courtside import checkpoint, runlog, snapshots, storage
-from courtside.algos import ppo
+from courtside.algos.algorithm import make_hyper
 from courtside.config import Config, override
 from courtside.engines import MAX_CHUNK
 from courtside.engines.jax_engine import JaxEngine
@@ -34,7 +34,17 @@ from courtside.events import Event, Notice, Racing, Rewound
 from courtside.health import races
 from courtside.health.falls import Fall, find_fall
 from courtside.health.races import Columns, Outcome
-from courtside.health.remedies import CLIP, EPOCHS, RATE_DOWN_3, RATE_DOWN_10, Remedy, Settings, apply
+from courtside.health.remedies import (
+    CLIP,
+    EPOCHS,
+    FOLLOW_SLOWER,
+    RATE_DOWN_3,
+    RATE_DOWN_10,
+    Remedy,
+    Settings,
+    apply,
+    rates_of,
+)
 from courtside.ops.schedules import make_schedule_numbers, schedule_value
 from courtside.schedules import Schedule
 from courtside.types import TrainState
@@ -190,7 +200,7 @@ class Insurance:
         trained: list[Columns] = []
         for config, state in zip(configs, states, strict=True):
             yield Racing(len(trained), len(configs))
-            self.engine.hyper = ppo.make_hyper(config)
+            self.engine.hyper = make_hyper(config)
             trained.append(_run(self.engine, jax.tree.map(jnp.copy, state), updates))
             if len(trained) % SEEDS == 0:
                 yield Notice(_describe_runner([*remedies, races.NO_CHANGE], trained))
@@ -198,7 +208,7 @@ class Insurance:
         return races.judge(now, remedies, trained)
 
     def _use_settings(self) -> None:
-        self.engine.hyper = ppo.make_hyper(override(self.config, **self.account.settings))
+        self.engine.hyper = make_hyper(override(self.config, **self.account.settings))
 
     def _meta(self, update: int) -> dict[str, Any]:
         return self.meta | {"step": update * self.config.batch_size, "update": update}
@@ -255,7 +265,7 @@ def remedies_for(config: Config, update: int) -> list[Remedy]:
     A clip that is wider than usual comes first, since it is put back to normal; then the calmest.
     """
     settle = Remedy("let the learning rate run out", "ever smaller steps until the end", settling(update))
-    return [CLIP, RATE_DOWN_10, RATE_DOWN_3, settle, EPOCHS]
+    return [CLIP, RATE_DOWN_10, RATE_DOWN_3, settle, EPOCHS, FOLLOW_SLOWER]
 
 
 def settling(update: int) -> Any:
@@ -263,8 +273,8 @@ def settling(update: int) -> Any:
 
     def change(config: Config) -> Settings:
         progress = update / config.num_updates
-        start = rate_at(config.learning_rate, progress) / (1 - progress)
-        return {"learning_rate": f"linear({start:.6g}, 0)"}
+        starts = {name: rate_at(rate, progress) / (1 - progress) for name, rate in rates_of(config).items()}
+        return {name: f"linear({start:.6g}, 0)" for name, start in starts.items()}
 
     return change
 

@@ -7,6 +7,7 @@ import numpy as np
 from courtside.health.findings import Finding, make_finding, number
 from courtside.health.history import Case, History
 from courtside.health.outcome import certainty, is_failing, is_solved, progress, shortfall
+from courtside.health.remedies import rate_flags
 from courtside.health.stretches import cut, first, median
 
 TENSORS = ("reward", "observation", "value", "advantage", "loss", "gradient", "parameters")
@@ -52,9 +53,10 @@ def _explain_tensor(case: Case, tensor: str) -> tuple[str, str]:
     env_id = case.config.env.env_id
     if tensor in ("reward", "observation"):
         return f"The world itself handed out a bad {tensor}.", f"courtside check {env_id}"
+    smaller = "smaller rewards" if case.config.is_off_policy else "--norm-reward"
     return (
         "A step so large that the network's numbers ran out of range.",
-        f"--learning-rate {case.config.learning_rate.start / 10:.2g}, with --max-grad-norm 0.5; --norm-reward where rewards are large",
+        f"{rate_flags(case.config, 0.1)}, with --max-grad-norm 0.5; {smaller} where rewards are large",
     )
 
 

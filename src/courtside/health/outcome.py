@@ -13,8 +13,8 @@ import numpy as np
 from courtside.config import Threshold
 from courtside.health.history import Case
 from courtside.health.stretches import RETURN, cut, episode_counts, median, weighted_mean
-from courtside.health.verdict import holds
-from courtside.metric_names import is_per_episode
+from courtside.health.verdict import holds, window_span, window_unit
+from courtside.metric_names import SCORE, is_evaluation, is_per_episode
 
 EARLY = 0.25
 """Share of the plan before which it is too early to miss progress."""
@@ -32,11 +32,28 @@ def progress(case: Case) -> float:
     return int(case.history.updates[-1]) / max(case.config.num_updates, 1) if len(case.history) else 0.0
 
 
+def yardstick(case: Case) -> str:
+    """The metric of episodes that tells how well they went: what the run is judged by, the score or the return first."""
+    judged = [threshold.metric for threshold in case.config.thresholds if is_per_episode(threshold.metric)]
+    return next((metric for metric in (SCORE, RETURN, *judged) if metric in judged), RETURN)
+
+
+def told(metric: str) -> str:
+    """The yardstick in a sentence."""
+    return {SCORE: "score", RETURN: "return"}.get(metric, metric)
+
+
 def closeness(case: Case) -> float | None:
-    """Share of the way to the thresholds on episodes, of the one that is farthest off; None where there are none."""
-    wanted = [threshold for threshold in case.config.thresholds if is_per_episode(threshold.metric)]
+    """Share of the way to the thresholds on episodes and evaluations, of the one that is farthest off; None where there
+    are none."""
+    wanted = [threshold for threshold in case.config.thresholds if _is_told(case, threshold.metric)]
     shares = [_share_of_way(case, threshold) for threshold in wanted]
     return min(shares, default=None)
+
+
+def _is_told(case: Case, metric: str) -> bool:
+    """Whether one can say how far a metric has come: there may have been no evaluation yet."""
+    return is_per_episode(metric) or (is_evaluation(metric) and bool(np.isfinite(case.evals[metric]).any()))
 
 
 def _share_of_way(case: Case, threshold: Threshold) -> float:
@@ -54,7 +71,13 @@ def _share_of_way(case: Case, threshold: Threshold) -> float:
 
 
 def levels(case: Case, metric: str) -> tuple[float, float]:
-    """Means over the episodes of the first and of the last part of the run; NaN where none ended."""
+    """Means over the episodes of the first and of the last part of the run; NaN where none ended.
+
+    Of evaluations the first and the last.
+    """
+    if is_evaluation(metric):
+        found = case.evals[metric][np.isfinite(case.evals[metric])]
+        return float(found[0]), float(found[-1])
     history = case.history
     first, last = (max(MIN_ROWS, round(share * len(history))) for share in (FIRST_SHARE, LAST_SHARE))
     column, episodes = history[metric], episode_counts(history)
@@ -66,8 +89,8 @@ def levels(case: Case, metric: str) -> tuple[float, float]:
 
 
 def has_risen(case: Case) -> bool:
-    """Whether the return ends clearly above where it began."""
-    values = cut(case.history, RETURN).values
+    """Whether the yardstick ends clearly above where it began."""
+    values = cut(case.history, yardstick(case)).values
     values = values[np.isfinite(values)]
     if values.size < 4:
         return False
@@ -91,7 +114,8 @@ def _is_held(case: Case) -> bool:
     """Whether the thresholds on episodes hold over the windows that the verdict looks at."""
     history, episodes = case.history, episode_counts(case.history)
     for threshold in case.config.thresholds:
-        recent = history.steps > history.steps[-1] - threshold.window_steps
+        place = history.steps if window_unit(threshold) == "steps" else np.cumsum(np.nan_to_num(episodes))
+        recent = place > place[-1] - window_span(threshold)
         value = weighted_mean(history[threshold.metric][recent], episodes[recent])
         if is_per_episode(threshold.metric) and not holds(threshold, value):
             return False
@@ -99,8 +123,8 @@ def _is_held(case: Case) -> bool:
 
 
 def wanted_return(case: Case) -> float | None:
-    """The return that the thresholds ask for at least; None where none does."""
-    wanted = [t.value for t in case.config.thresholds if t.metric == RETURN and t.op in (">=", ">")]
+    """What the thresholds ask the yardstick to be at least; None where none does."""
+    wanted = [t.value for t in case.config.thresholds if t.metric == yardstick(case) and t.op in (">=", ">")]
     return max(wanted, default=None)
 
 
@@ -111,7 +135,7 @@ def certainty(case: Case) -> float:
 
 def shortfall(case: Case) -> str:
     """The sentence that says how far the run has come."""
-    start, now = levels(case, RETURN)
+    start, now = levels(case, yardstick(case))
     share = closeness(case)
-    tale = f"The return went from {start:.3g} to {now:.3g}"
+    tale = f"The {told(yardstick(case))} went from {start:.3g} to {now:.3g}"
     return f"{tale}." if share is None else f"{tale}, {share:.0%} of the way to what the verdict asks for."

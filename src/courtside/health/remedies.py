@@ -1,6 +1,7 @@
 """What may help against each kind of finding, as data: changes of settings that a run can make in its middle.
 
-Only settings that leave the shapes of a TrainState alone are here, so that every remedy can be tried from a snapshot.
+Only settings that leave the shapes of a TrainState alone are here, so that every remedy can be tried from a snapshot. A
+remedy by a setting that the run's family does not have changes nothing, and is not tried.
 What needs other sizes, another world or other rules (too few envs, a clock that is too short) is for people to change.
 No JAX here.
 """
@@ -31,15 +32,32 @@ class Remedy:
 
 
 def scale_rate(factor: float) -> Callable[[Config], Settings]:
-    return lambda config: {"learning_rate": scaled(config.ppo.learning_rate, factor)}
+    return lambda config: {name: scaled(getattr(config.learning, name), factor) for name in rates_of(config)}
+
+
+def rates_of(config: Config) -> dict[str, Schedule]:
+    """The settings that are step sizes, of whichever family the run has, as the learner takes them."""
+    if not config.is_off_policy:
+        return {"learning_rate": config.learning_rate}
+    return {name: parse_schedule(getattr(config.mad4pg, name)) for name in ("actor_learn_rate", "critic_learn_rate")}
+
+
+def rate_flags(config: Config, factor: float) -> str:
+    """What to type for step sizes `factor` times as large: `--learning-rate 1e-05`."""
+    return " ".join(f"{_flag(name, f'{rate.start * factor:.2g}')}" for name, rate in rates_of(config).items())
+
+
+def explore_more(config: Config) -> str:
+    """What to type to try more things."""
+    return "--e 0.5" if config.is_off_policy else "--ent-coef 0.02"
 
 
 def scale_entropy(factor: float) -> Callable[[Config], Settings]:
-    return lambda config: {"ent_coef": scaled(config.ppo.ent_coef, factor)}
+    return lambda config: {} if config.is_off_policy else {"ent_coef": scaled(config.ppo.ent_coef, factor)}
 
 
 def put(**settings: Any) -> Callable[[Config], Settings]:
-    return lambda config: settings
+    return lambda config: {name: value for name, value in settings.items() if hasattr(config.learning, name)}
 
 
 def at_most(name: str, most: float) -> Callable[[Config], Settings]:
@@ -53,25 +71,84 @@ def at_least(name: str, least: float) -> Callable[[Config], Settings]:
 
 
 def _put_if(config: Config, name: str, value: float, is_wanted: bool) -> Settings:
-    is_text = isinstance(getattr(config.ppo, name), str)
-    return {name: str(value) if is_text else value} if is_wanted else {}
+    if not is_wanted or not hasattr(config.learning, name) or (name == "max_grad_norm" and _is_uncut(config)):
+        return {}
+    is_text = isinstance(getattr(config.learning, name), str)
+    return {name: str(value) if is_text else value}
+
+
+def _is_uncut(config: Config) -> bool:
+    """Whether gradients are not cut at all, which in the MAD4PG family is part of the program and of the TrainState."""
+    return config.is_off_policy and config.mad4pg.max_grad_norm == 0
 
 
 def _ends(config: Config, name: str) -> tuple[float, ...]:
     """Where a coefficient starts and ends; nothing where it is not set."""
-    now = getattr(config.ppo, name)
-    if now is None:
+    now = getattr(config.learning, name, None)
+    if now is None or (name == "max_grad_norm" and now == 0):  # 0 never cuts
         return ()
     schedule = parse_schedule(str(now))
     return schedule.start, schedule.end
 
 
 def fewer_epochs(config: Config) -> Settings:
-    return {"update_epochs": max(1, config.ppo.update_epochs // 2)}
+    return {} if config.is_off_policy else {"update_epochs": max(1, config.ppo.update_epochs // 2)}
 
 
 def hold_rate(config: Config) -> Settings:
-    return {"learning_rate": _text(dataclasses.replace(config.learning_rate, end=config.learning_rate.start))}
+    rates = rates_of(config).items()
+    return {name: _text(dataclasses.replace(rate, end=rate.start)) for name, rate in rates if rate.end != rate.start}
+
+
+def scale_actor_rate(factor: float) -> Callable[[Config], Settings]:
+    return lambda config: (
+        {} if not config.is_off_policy else {"actor_learn_rate": scaled(config.mad4pg.actor_learn_rate, factor)}
+    )
+
+
+def widen(factor: float) -> Callable[[Config], Settings]:
+    """Atoms over a range `factor` times as wide, the same middle."""
+
+    def change(config: Config) -> Settings:
+        vmin, vmax = config.mad4pg.vmin, config.mad4pg.vmax
+        more = (factor - 1) * (vmax - vmin) / 2
+        return {"vmin": _digits(vmin - more), "vmax": _digits(vmax + more)} if config.is_distributional else {}
+
+    return change
+
+
+def shrink(factor: float) -> Callable[[Config], Settings]:
+    """Atoms over a range whose ends are `factor` times as far from 0."""
+    ends = lambda own: {"vmin": _digits(own.vmin * factor), "vmax": _digits(own.vmax * factor)}  # noqa: E731
+    return lambda config: ends(config.mad4pg) if config.is_distributional else {}
+
+
+def follow(factor: float) -> Callable[[Config], Settings]:
+    """Slow copies that follow `factor` times as fast, at most at once."""
+
+    def change(config: Config) -> Settings:
+        own = config.mad4pg
+        if not config.is_off_policy:
+            return {}
+        return (
+            {"tau": _digits(min(1.0, own.tau * factor))}
+            if own.update_type == "soft"
+            else {"C": max(1, round(own.C / factor))}
+        )
+
+    return change
+
+
+def fade_noise(config: Config) -> Settings:
+    """Noise that falls to 0 by the planned end, from where it is set now or from what is usual."""
+    if not config.is_off_policy:
+        return {}
+    start = min(parse_schedule(config.mad4pg.e).start, 0.3)
+    return {"anneal": "schedule", "e": f"linear({start:.6g}, 0)"}
+
+
+def _digits(value: float) -> float:
+    return float(f"{value:.6g}")
 
 
 def scaled(schedule: str, factor: float) -> str:
@@ -115,6 +192,20 @@ VALUE_WEIGHT = Remedy("value weight 0.5", "the critic learns with its usual weig
 GRAD_CLIP = Remedy("gradient norm 0.5", "no single batch moves the network far", at_most("max_grad_norm", 0.5))
 GRAD_FREE = Remedy("gradient norm 10", "gradients are hardly cut", at_least("max_grad_norm", 10.0))
 
+ACTOR_DOWN_10 = Remedy("actor's rate / 10", "smaller steps of the actor alone", scale_actor_rate(1 / 10))
+ACTOR_DOWN_1000 = Remedy("actor's rate / 1000", "far smaller steps of the actor alone", scale_actor_rate(1 / 1000))
+RANGE_UP_3 = Remedy("value range x 3", "atoms where the returns are", widen(3))
+RANGE_UP_20 = Remedy("value range x 20", "atoms where the returns are", widen(20))
+RANGE_DOWN_10 = Remedy("value range / 10", "atoms closer together", shrink(1 / 10))
+RANGE_DOWN_100 = Remedy("value range / 100", "atoms closer together", shrink(1 / 100))
+SLOW_COPY = Remedy("tau 0.005", "slow copies at their usual pace", put(update_type="soft", tau=0.005))
+FOLLOW_SLOWER = Remedy("slow copies / 3", "targets that move less", follow(1 / 3))
+FOLLOW_FASTER = Remedy("slow copies x 10", "targets that know what was learned", follow(10))
+NOISE_ON = Remedy("noise 0.3", "keeps trying things", put(anneal="schedule", e="0.3"))
+NOISE_LOUD = Remedy("noise 1", "tries far more", put(anneal="schedule", e="1"))
+NOISE_FADES = Remedy("noise that falls to 0", "plays what it knows", fade_noise)
+NOISE_LOW = Remedy("noise 0.1", "plays what it knows", put(anneal="schedule", e="0.1"))
+
 _CALMER = (RATE_DOWN_10, RATE_DOWN_3, RATE_DOWN_30, CLIP, KL_STOP)
 REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "not-a-number": (RATE_DOWN_10, GRAD_CLIP, SCALE_REWARD, SCALE_OBS),
@@ -129,9 +220,16 @@ REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "entropy-stuck": (ENTROPY_DOWN_10, ENTROPY_DOWN_100, RATE_UP_10, RATE_UP_100),
     "kl-stall": (RATE_UP_10, RATE_UP_100, RATE_UP_3, ENTROPY_DOWN_10),
     "action-saturated": (RATE_DOWN_10, ENTROPY_DOWN_10, SCALE_OBS),
-    "forgetting": (RATE_DOWN_3, RATE_DOWN_10, EPOCHS, CLIP, KL_STOP),
-    "plateau": (RATE_UP_3, RATE_DOWN_3, ENTROPY_UP, ENTROPY_DOWN_10, SCALE_REWARD),
+    "forgetting": (RATE_DOWN_3, RATE_DOWN_10, EPOCHS, CLIP, KL_STOP, FOLLOW_SLOWER),
+    "plateau": (RATE_UP_3, RATE_DOWN_3, ENTROPY_UP, ENTROPY_DOWN_10, SCALE_REWARD, NOISE_LOUD),
     "schedule-ended-early": (RATE_HELD, RATE_UP_10),
+    "value-range-clipped": (RANGE_UP_3, RANGE_UP_20),
+    "value-range-too-wide": (RANGE_DOWN_10, RANGE_DOWN_100),
+    "target-runaway": (GAMMA, SLOW_COPY, RATE_DOWN_3, RATE_DOWN_10),
+    "target-lag": (SLOW_COPY, FOLLOW_FASTER),
+    "actor-saturated": (ACTOR_DOWN_10, ACTOR_DOWN_1000, SCALE_OBS),
+    "noise-gone": (NOISE_ON, NOISE_LOUD),
+    "noise-never-anneals": (NOISE_FADES, NOISE_LOW),
 }  # fmt: skip
 """Kind of finding -> what to try, the likeliest first. A kind that is missing needs more than a setting, or is nothing wrong."""
 

@@ -12,8 +12,11 @@ import numpy as np
 from courtside.health import falls
 from courtside.health.findings import Finding, make_finding, number
 from courtside.health.history import Case
-from courtside.health.outcome import closeness, is_failing, levels, progress, shortfall, wanted_return
+from courtside.health.outcome import closeness, is_failing, levels, progress, shortfall, told, wanted_return, yardstick
+from courtside.health.remedies import explore_more, rate_flags
 from courtside.health.stretches import LENGTH, RETURN, cut, episode_counts, highest, lowest, mean
+from courtside.health.verdict import longest_window
+from courtside.metric_names import EVAL_RETURN, EVAL_SCORE, SCORE
 
 DEEP = 0.25
 """Share of what had been won that has to be lost."""
@@ -41,33 +44,41 @@ MIN_EVALS = 5
 def forgetting(case: Case) -> Finding | None:
     history = case.history
     window = max(MIN_WINDOW, math.ceil(WINDOW_SHARE * len(history)))
-    returns, episodes = history[RETURN], episode_counts(history)
+    returns, episodes = history[yardstick(case)], _episodes_of_policy(case)
     fall = falls.find_fall(returns, episodes, window, round(PATIENCE * window))
-    if fall is None or progress(case) < SETTLED:
-        return None
+    if fall is None or progress(case) < SETTLED or yardstick(case) not in (RETURN, SCORE):
+        return None  # what a single agent loses another may have learned to win
     worst = lowest(falls.window_means(returns, episodes, window)[: fall.since_update])
     if fall.held - fall.now < DEEP * max(fall.held - worst, FAINT * _way_to_go(case)):
         return None
     rate = case.config.learning_rate
-    evidence = (f"The return held at {number(fall.held)}, and is {number(fall.now)} now.",)
+    calmer = "a larger --batch-size" if case.config.is_off_policy else "--target-kl 0.02"
+    falling = "" if case.config.is_off_policy else " with --anneal-lr"
+    evidence = (f"The {told(yardstick(case))} held at {number(fall.held)}, and is {number(fall.now)} now.",)
     return make_finding(
         "forgetting", history, min(fall.since_update, len(history) - 1), evidence,
         cause="Steps that are too large for a policy that already works"
         + (": the learning rate does not fall." if rate.end >= rate.start else "."),
-        remedy=f"--learning-rate {rate.start / 3:.2g} with --anneal-lr, or --target-kl 0.02; --insure goes back by itself; the best model is kept in best/",
+        remedy=f"{rate_flags(case.config, 1 / 3)}{falling}, or {calmer}; --insure goes back by itself; the best model is kept in best/",
         confidence=0.9, severity=0.75,
     )  # fmt: skip
 
 
+def _episodes_of_policy(case: Case) -> np.ndarray:
+    """How many episodes ended in each update, without those of random play before learning began."""
+    episodes = episode_counts(case.history)
+    return np.where(case.history["charts/learning_steps"] > 0, episodes, 0.0) if case.config.is_off_policy else episodes
+
+
 def _way_to_go(case: Case) -> float:
     """How far the return that is wanted lies above the beginning; 0 where nothing is wanted."""
-    wanted, (start, _) = wanted_return(case), levels(case, RETURN)
+    wanted, (start, _) = wanted_return(case), levels(case, yardstick(case))
     return max(wanted - start, 0.0) if wanted is not None and math.isfinite(start) else 0.0
 
 
 def plateau(case: Case) -> Finding | None:
     """No progress over half of the plan, far from what is wanted; a return that fell is no plateau."""
-    found = cut(case.history, RETURN)
+    found = cut(case.history, yardstick(case))
     if progress(case) < FLAT_SHARE or closeness(case) is None or not is_failing(case) or _is_short(case):
         return None
     values = found.values
@@ -79,26 +90,26 @@ def plateau(case: Case) -> Finding | None:
     if mean(late[-3:]) > mean(late[:3]) + FLAT_GAIN * won or mean(late[half:]) < mean(late[:half]) - DEEP * won:
         return None
     evidence = (
-        f"The return was {number(mean(late[:3]))} halfway and is {number(mean(late[-3:]))} now.",
+        f"The {told(yardstick(case))} was {number(mean(late[:3]))} halfway and is {number(mean(late[-3:]))} now.",
         shortfall(case),
     )
     return make_finding(
         "plateau", case.history, int(found.starts[len(before)]), evidence,
         cause="The policy sits where no small change pays more.",
-        remedy="--ent-coef 0.02, other seeds (--seeds 16), or a search: courtside tune",
+        remedy=f"{explore_more(case.config)}, other seeds (--seeds 16), or a search: courtside tune",
         confidence=0.7, severity=0.4,
     )  # fmt: skip
 
 
 def _is_short(case: Case) -> bool:
     """Whether the plan has no room for learning beside the window that it is judged over."""
-    window = max((threshold.window_steps for threshold in case.config.thresholds), default=0)
+    window = longest_window(case.config.thresholds)
     return case.config.num_updates * case.config.batch_size < 2 * window
 
 
 def eval_mismatch(case: Case) -> Finding | None:
     """Evaluations that disagree with the training episodes around them, again and again."""
-    gaps = _eval_gaps(case)
+    gaps = eval_gaps(case)
     if len(gaps) < MIN_EVALS:
         return None
     late = gaps[len(gaps) // 3 :]
@@ -108,7 +119,9 @@ def eval_mismatch(case: Case) -> Finding | None:
     agree = float(np.mean(np.sign(evaluated - trained) == np.sign(gap)))
     if abs(gap) < max(EVAL_GAP * size, EVAL_DEVIATIONS * error) or agree < EVAL_AGREE:
         return None
-    greedy, better = case.config.run.eval_deterministic, gap > 0
+    greedy, better = case.config.run.eval_deterministic or case.config.is_off_policy, gap > 0
+    if better and (case.config.is_off_policy or case.config.env.score_cap is not None):
+        return None  # training plays with noise, or only up to the cap
     evidence = (
         f"Evaluations returned {number(mean(evaluated))}, training episodes at the same time {number(mean(trained))}.",
         f"Chance explains a gap of {number(error)}; {agree:.0%} of {len(late)} evaluations lie on the same side.",
@@ -116,28 +129,29 @@ def eval_mismatch(case: Case) -> Finding | None:
     row = int(np.searchsorted(case.history.updates, late[0][0]))
     return make_finding(
         "eval-mismatch", case.history, min(row, len(case.history) - 1), evidence,
-        cause="Evaluation takes the likeliest action, training draws one." if greedy
+        cause="Evaluation plays without the noise of training, and worse." if case.config.is_off_policy
+        else "Evaluation takes the likeliest action, training draws one." if greedy
         else "Evaluation does not play what training plays: another world, other options or another preprocessing.",
-        remedy="--no-eval-deterministic to see what training sees" if greedy
+        remedy="--no-eval-deterministic to see what training sees" if greedy and not case.config.is_off_policy
         else f"courtside check {case.config.env.env_id}, and compare the wrappers of both",
         confidence=0.95, severity=0.9, sick=not (greedy and better),
     )  # fmt: skip
 
 
-def _eval_gaps(case: Case) -> list[tuple[int, float, float, float]]:
-    """Update, evaluated return, training return up to then, and the deviation of the evaluation's mean."""
+def eval_gaps(case: Case, metric: str = RETURN) -> list[tuple[int, float, float, float]]:
+    """Update, evaluated return (or score), that of training up to then, and the deviation of the evaluation's mean."""
     history, evals = case.history, case.evals
     lengths = history[LENGTH][np.isfinite(history[LENGTH])]
-    whole = 2 * int(np.median(lengths)) // case.config.ppo.num_steps if lengths.size else 0
+    whole = 2 * int(np.median(lengths)) // case.config.learning.num_steps if lengths.size else 0
     window = min(
         max(5, len(history) // 50, whole), len(history)
     )  # two episodes long: in less, short ones are counted more
-    level = falls.window_means(history[RETURN], episode_counts(history), window)
+    level = falls.window_means(history[metric], episode_counts(history), window)
     count = max(case.config.run.eval_episodes, 1)
     gaps = []
     for i, update in enumerate(evals.updates):
         row = int(np.searchsorted(history.updates, update)) - window + 1  # the window that ends there
-        value, std = evals["eval/episodic_return"][i], evals["eval/episodic_return_std"][i]
+        value, std = evals[EVAL_SCORE if metric == SCORE else EVAL_RETURN][i], evals["eval/episodic_return_std"][i]
         if not 0 <= row < len(level) or not np.isfinite(value) or not np.isfinite(level[row]):
             continue
         error = max(float(np.nan_to_num(std)) / math.sqrt(count), 1e-3 * abs(level[row]), 1e-6)

@@ -6,8 +6,9 @@ import numpy as np
 
 from courtside.health.findings import Finding, make_finding, number
 from courtside.health.history import Case
-from courtside.health.outcome import levels, progress
-from courtside.health.stretches import RETURN, cut
+from courtside.health.outcome import levels, progress, yardstick
+from courtside.health.remedies import explore_more
+from courtside.health.stretches import cut
 
 MIN_SEEDS = 4
 SPLIT = 0.4
@@ -16,9 +17,10 @@ SPLIT = 0.4
 
 def seed_sensitivity(case: Case) -> Finding | None:
     """Members of a population that end far apart, measured by what the best of them won."""
-    ends = [cut(history, RETURN).late(0.1) for history in (case.history, *case.others) if len(history)]
+    metric = yardstick(case)
+    ends = [cut(history, metric).late(0.1) for history in (case.history, *case.others) if len(history)]
     ends = np.asarray([end for end in ends if np.isfinite(end)])
-    start, _ = levels(case, RETURN)
+    start, _ = levels(case, metric)
     if ends.size < MIN_SEEDS or progress(case) < 0.5 or not np.isfinite(start):
         return None
     low, high = np.quantile(ends, [0.1, 0.9])
@@ -31,6 +33,6 @@ def seed_sensitivity(case: Case) -> Finding | None:
     return make_finding(
         "seed-sensitivity", case.history, None, evidence,
         cause="Luck decides: the settings work only where exploration finds the way early.",
-        remedy="--ent-coef 0.02, more --num-envs, or a search for settings that hold: courtside tune",
+        remedy=f"{explore_more(case.config)}, more --num-envs, or a search for settings that hold: courtside tune",
         confidence=0.8, severity=0.4, sick=False,
     )  # fmt: skip

@@ -65,9 +65,10 @@ def is_still(case: Case) -> bool:
 
 
 def observation_constant(case: Case) -> Finding | None:
-    if not is_still(case):
-        return None
-    share = cut(case.history, "health/obs_constant").late(1.0)
+    found = cut(case.history, "health/obs_constant")
+    if not is_still(case) or found.early() < CONSTANT_SHARE:
+        return None  # what moved at first can move: it is the agent that stands still
+    share = found.late(1.0)
     evidence = (f"{share:.0%} of the observed features have the same value in every step of a batch.",)
     return make_finding(
         "observation-constant", case.history, None, evidence,
@@ -103,7 +104,7 @@ def time_limit(case: Case) -> Finding | None:
 
 
 def schedule_ended_early(case: Case) -> Finding | None:
-    rate = case.history["charts/learning_rate"]
+    rate = case.history["charts/actor_learn_rate" if case.config.is_off_policy else "charts/learning_rate"]
     top = highest(rate)
     if not top > 0:
         return None
@@ -117,7 +118,8 @@ def schedule_ended_early(case: Case) -> Finding | None:
     return make_finding(
         "schedule-ended-early", case.history, since, evidence,
         cause="The schedule ends before the run does.",
-        remedy="--total-timesteps as long as you train, or --no-anneal-lr",
+        remedy="--total-timesteps as long as you train, or "
+        + ("a rate that stays: --actor-learn-rate 2.5e-4" if case.config.is_off_policy else "--no-anneal-lr"),
         confidence=0.9, severity=0.5, sick=is_failing(case),
     )  # fmt: skip
 
@@ -144,7 +146,8 @@ def too_few_envs(case: Case) -> Finding | None:
 
 
 def starved(case: Case) -> Finding | None:
-    share, speed = (case.timing[name] for name in ("rollout_share", "steps_per_second"))
+    learns = case.timing.updates > _first_update(case)
+    share, speed = (case.timing[name][learns] for name in ("rollout_share", "steps_per_second"))
     share, speed = share[np.isfinite(share)], speed[np.isfinite(speed)]
     if share.size and median(share) > BUSY:
         evidence = (f"{median(share):.0%} of the time goes into stepping the envs, the rest into learning.",)
@@ -165,6 +168,14 @@ def starved(case: Case) -> Finding | None:
     return make_finding(
         "starved", case.history, None, evidence, cause=cause, remedy=remedy, confidence=0.6, severity=0.3, sick=False
     )
+
+
+def _first_update(case: Case) -> int:
+    """The last update before learning began: what fills a replay with random play is no measure of speed."""
+    fills = ~(case.history["charts/learning_steps"] > 0)
+    if not case.config.is_off_policy or not fills.any():
+        return -1
+    return int(case.history.updates[fills][-1])
 
 
 def _world_kind(env_id: str) -> str:

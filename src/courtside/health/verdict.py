@@ -1,8 +1,10 @@
-"""Pass or fail: does each threshold hold over the last steps of the run, since when, and how long did it take?
+"""Pass or fail: does each threshold hold over the end of the run, since when, and how long did it take?
 
-A threshold holds at a step when the metric's mean over the trailing window of `window_steps` environment steps satisfies
-the bound, and that many steps have been made. The window is rounded up to whole updates. Metrics of episodes
-(`charts/episodic_...`) are weighted by the episodes that ended in each update; all others count each update once.
+A threshold holds at a step when the metric's mean over the trailing window satisfies the bound, and the run is as long as
+the window. What is counted off depends on the threshold: environment steps (`window_steps`), ended episodes
+(`window_episodes`), or evaluations, of which only the last is looked at (`eval/...`). The window is the smallest number of
+newest rows that holds that many. Metrics of episodes (`charts/episodic_...`, `charts/score`) are weighted by the episodes
+that ended in each update; all others count each update once.
 
 Sums are kept as exact integers, so nothing drifts: a loss of 1e30 leaves no trace once it has left the window, and a
 tracker rebuilt from `metrics.jsonl` gives the very same verdict.
@@ -15,15 +17,18 @@ import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from courtside.config import Threshold
-from courtside.metric_names import is_per_episode
+from courtside.metric_names import is_evaluation, is_per_episode
 
 _SCALE_BITS = 1074
 """Every finite float64 is a whole multiple of 2⁻¹⁰⁷⁴."""
 _STRETCHES = 10
 """The worst value is looked for over stretches of a tenth of the window."""
+
+Unit = Literal["steps", "episodes", "evaluations"]
+"""What a threshold's window is counted in."""
 
 _OPS: dict[str, tuple[Callable[[float, float], bool], str]] = {
     ">=": (operator.ge, "at or above"),
@@ -54,6 +59,7 @@ class ThresholdResult:
     reason: str
     """Why it failed, in words; empty when it passed."""
     source: str = ""
+    window_episodes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,8 @@ class Verdict:
 
 
 class VerdictTracker:
-    """Takes the rows of a run in order and can give the verdict at any moment; constant work per row."""
+    """Takes the rows of a run, metrics and evaluations, in order and can give the verdict at any moment; constant work
+    per row."""
 
     def __init__(self, thresholds: Iterable[Threshold]) -> None:
         self._tracks = [_Track(threshold) for threshold in thresholds]
@@ -88,14 +95,14 @@ class VerdictTracker:
                 self._first_pass = self._now
 
     def verdict(self) -> Verdict:
-        results = tuple(track.result(self._now[0]) for track in self._tracks)
+        results = tuple(track.result() for track in self._tracks)
         steps, updates = self._first_pass or (None, None)
         passed = bool(results) and all(result.passed for result in results)
         return Verdict(passed, results, steps, updates, *self._now)
 
 
-class _Mean:
-    """Exact weighted mean over the rows of the last `span` steps."""
+class WindowMean:
+    """Exact weighted mean over the rows of the last `span` units, be they steps, episodes or evaluations."""
 
     def __init__(self, span: int) -> None:
         self._span = span
@@ -105,13 +112,14 @@ class _Mean:
         self._broken = 0
         """Rows in the window whose value is infinite or not a number."""
 
-    def advance(self, step: int) -> None:
-        """Let go of rows that are `span` steps old."""
-        while self._rows and self._rows[0][0] <= step - self._span:
+    def advance(self, place: int) -> None:
+        """Let go of rows that ended `span` units ago."""
+        while self._rows and self._rows[0][0] <= place - self._span:
             self._count(*self._rows.popleft()[1:], -1)
 
-    def add(self, step: int, value: float, weight: int) -> None:
-        row = (step, _exact(value), weight)
+    def add(self, place: int, value: float, weight: int) -> None:
+        """A row that ends at `place`."""
+        row = (place, _exact(value), weight)
         self._rows.append(row)
         self._count(*row[1:], 1)
 
@@ -131,65 +139,116 @@ class _Track:
 
     def __init__(self, threshold: Threshold) -> None:
         self._threshold = threshold
+        self._unit, self._span = window_unit(threshold), window_span(threshold)
         self._holds, _ = _OPS[threshold.op]
         self._sign = 1 if threshold.op in (">=", ">") else -1
-        self._window = _Mean(threshold.window_steps)
-        self._stretch_steps = max(1, threshold.window_steps // _STRETCHES)
-        self._stretch = _Mean(self._stretch_steps)
+        self._window = WindowMean(self._span)
+        self._stretch_span = max(1, self._span // _STRETCHES)
+        self._stretch = WindowMean(self._stretch_span)
         self._worst: deque[tuple[int, float]] = deque()
-        """Step and score (low is bad) of stretches that no later one is worse than; the first is the worst of all."""
+        """Place and score (low is bad) of stretches that no later one is worse than; the first is the worst of all."""
+        self._place = 0
+        """How many steps, episodes or evaluations there have been."""
         self.since: tuple[int, int] | None = None
 
     def add(self, row: Row, now: tuple[int, int]) -> None:
-        step = now[0]
-        value, weight = _value_and_weight(row, self._threshold.metric)
+        value, weight = value_and_weight(row, self._threshold.metric)
+        self._place = self._next_place(row, now[0], value is not None)
         for mean in (self._window, self._stretch):
-            mean.advance(step)
+            mean.advance(self._place)
             if value is not None:
-                mean.add(step, value, weight)
-        self._note_worst(step)
+                mean.add(self._place, value, weight)
+        self._note_worst()
         mean = self._window.value()
-        holds = step >= self._threshold.window_steps and mean is not None and self._holds(mean, self._threshold.value)
+        holds = self._place >= self._span and mean is not None and self._holds(mean, self._threshold.value)
         self.since = (self.since or now) if holds else None
 
-    def _note_worst(self, step: int) -> None:
+    def _next_place(self, row: Row, step: int, is_told: bool) -> int:
+        if self._unit == "steps":
+            return step
+        return self._place + (int(is_told) if self._unit == "evaluations" else episodes_in(row, is_told))
+
+    def _note_worst(self) -> None:
         """Keep the candidates for the worst stretch; only stretches that lie wholly inside the window count."""
         mean = self._stretch.value()
-        if mean is not None and step >= self._stretch_steps:
+        if mean is not None and self._place >= self._stretch_span:
             score = -math.inf if math.isnan(mean) else self._sign * mean
             while self._worst and self._worst[-1][1] >= score:
                 self._worst.pop()
-            self._worst.append((step, score))
-        oldest = step - self._threshold.window_steps + self._stretch_steps
+            self._worst.append((self._place, score))
+        oldest = self._place - self._span + self._stretch_span
         while self._worst and self._worst[0][0] < oldest:
             self._worst.popleft()
 
-    def result(self, total_steps: int) -> ThresholdResult:
+    def result(self) -> ThresholdResult:
         threshold = self._threshold
         since_step, since_update = self.since or (None, None)
-        worst = None
-        if self._worst:
-            score = self._worst[0][1]
-            worst = math.nan if score == -math.inf else self._sign * score
         return ThresholdResult(
             metric=threshold.metric, op=threshold.op, target=threshold.value, window_steps=threshold.window_steps,
-            passed=self.since is not None, value=self._window.value(), worst=worst,
+            passed=self.since is not None, value=self._window.value(), worst=self._worst_value(),
             since_step=since_step, since_update=since_update,
-            reason="" if self.since else self._reason(total_steps), source=threshold.source,
+            reason="" if self.since else self._reason(), source=threshold.source,
+            window_episodes=threshold.window_episodes,
         )  # fmt: skip
 
-    def _reason(self, total_steps: int) -> str:
-        window, value = self._threshold.window_steps, self._window.value()
-        if total_steps < window:
-            return f"the run made {total_steps:,} steps, fewer than the {window:,} it is judged over"
+    def _worst_value(self) -> float | None:
+        if not self._worst or self._unit == "evaluations":  # a single evaluation has no stretches
+            return None
+        score = self._worst[0][1]
+        return math.nan if score == -math.inf else self._sign * score
+
+    def _reason(self) -> str:
+        place, span, value = self._place, self._span, self._window.value()
+        window = window_words(self._threshold)
+        if place < span:
+            return {
+                "steps": f"the run made {place:,} steps, fewer than the {span:,} it is judged over",
+                "episodes": f"{place:,} episodes have ended, fewer than the {span:,} it is judged over",
+                "evaluations": "there was no evaluation that tells it",
+            }[self._unit]
         if value is None:
-            return f"it had no value in the last {window:,} steps"
+            return f"it had no value in {window}"
         if math.isnan(value):
-            return f"it was not a finite number in the last {window:,} steps"
-        return f"its mean over the last {window:,} steps was {_number(value)}"
+            return f"it was not a finite number in {window}"
+        if self._unit == "evaluations":
+            return f"it was {_number(value)} in {window}"
+        return f"its mean over {window} was {_number(value)}"
 
 
-def _value_and_weight(row: Row, metric: str) -> tuple[float | None, int]:
+# --- windows and values --------------------------------------------------------------------------------------------
+
+
+def window_unit(judged: Threshold | ThresholdResult) -> Unit:
+    """What the window is counted in: an evaluation stands for itself, whatever window is given."""
+    if is_evaluation(judged.metric):
+        return "evaluations"
+    return "steps" if judged.window_episodes is None else "episodes"
+
+
+def window_span(judged: Threshold | ThresholdResult) -> int:
+    """How many of its units the window has."""
+    unit = window_unit(judged)
+    return judged.window_steps if unit == "steps" else (judged.window_episodes or 1) if unit == "episodes" else 1
+
+
+def window_words(judged: Threshold | ThresholdResult) -> str:
+    """The window in words: the last 100,000 steps, the last 100 episodes, the last evaluation."""
+    unit = window_unit(judged)
+    return "the last evaluation" if unit == "evaluations" else f"the last {window_span(judged):,} {unit}"
+
+
+def longest_window(thresholds: Iterable[Threshold]) -> int:
+    """Environment steps that a run must make at least to be judged; those of episodes and evaluations cannot be foreseen."""
+    return max((t.window_steps for t in thresholds if window_unit(t) == "steps"), default=0)
+
+
+def episodes_in(row: Row, is_told: bool) -> int:
+    """Episodes that ended in a row; a row without a count stands for one where it tells the metric."""
+    episodes = row.get("charts/episodes")
+    return int(is_told) if episodes is None else int(episodes)
+
+
+def value_and_weight(row: Row, metric: str) -> tuple[float | None, int]:
     """The row's value and how much it counts; None where the row says nothing about the metric."""
     value = None if row.get(metric) is None else float(row[metric])
     if value is None or not is_per_episode(metric):
@@ -230,10 +289,11 @@ def result_sentence(result: ThresholdResult) -> str:
     bound = f"{_OPS[result.op][1]} {_number(result.target)}"
     if not result.passed:
         return f"FAIL: {result.metric} should hold {bound}, but {result.reason}."
+    over, mean = ("in", "") if window_unit(result) == "evaluations" else ("over", "mean ")
     worst = "" if result.worst is None else f", worst stretch {_number(result.worst)}"
     return (
-        f"PASS: {result.metric} held {bound} over the last {result.window_steps:,} steps "
-        f"(mean {_number(result.value or 0.0)}{worst}), since step {result.since_step:,} (update {result.since_update:,})."
+        f"PASS: {result.metric} held {bound} {over} {window_words(result)} ({mean}{_number(result.value or 0.0)}{worst}), "
+        f"since step {result.since_step:,} (update {result.since_update:,})."
     )
 
 

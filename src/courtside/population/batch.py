@@ -5,6 +5,7 @@ What a search, a proof and a band all stand on. Nothing is written here; `popula
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from courtside import backend
-from courtside.config import Config
+from courtside.config import Config, MAD4PGConfig, PPOConfig
+from courtside.config_groups import MAD4PG_TRACED
 from courtside.engines import MAX_CHUNK, make_engine
 from courtside.engines.jax_engine import JaxEngine
 from courtside.population.engine import PopulationEngine, members_that_fit
@@ -37,11 +39,22 @@ def program_key(config: Config) -> Hashable:
 
     Rates, coefficients, discounts, epochs, seed and length are data of the program, so they may differ.
     """
-    env, net, ppo = config.env, config.net, config.ppo
+    env = config.env
+    world = (env.env_id, env.env_options, env.opponents, env.num_envs, env.score_cap is not None)
+    learning = _replay_key(config.mad4pg) if config.is_off_policy else _ppo_key(config.ppo)
+    return (config.run.algo, *world, config.net, *learning)
+
+
+def _ppo_key(ppo: PPOConfig) -> tuple[Hashable, ...]:
     switches = (ppo.norm_adv, ppo.clip_vloss, ppo.norm_obs, ppo.norm_reward)
     early_stop = None if ppo.target_kl is None else ppo.target_kl_mode
-    world = (env.env_id, env.env_options, env.opponents)
-    return (*world, env.num_envs, ppo.num_steps, ppo.num_minibatches, net, switches, early_stop)
+    return (ppo.num_steps, ppo.num_minibatches, switches, early_stop)
+
+
+def _replay_key(own: MAD4PGConfig) -> tuple[Hashable, ...]:
+    """Whatever is not known to be data counts as a part of the program."""
+    static = [field.name for field in dataclasses.fields(own) if field.name not in MAD4PG_TRACED]
+    return (own.max_grad_norm > 0, *(getattr(own, name) for name in static))
 
 
 def group_by_program(configs: Sequence[Config]) -> list[list[int]]:

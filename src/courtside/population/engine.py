@@ -22,8 +22,8 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from courtside import backend, memory
-from courtside.algos import ppo
-from courtside.algos.team import Team
+from courtside.algos.algorithm import Hyper, make_hyper, without_learning
+from courtside.algos.team import Team, memories_at_rest
 from courtside.config import Config
 from courtside.engines import COMPILE_THREAD, Rows, make_engine
 from courtside.engines.jax_engine import JaxEngine, init_run, run_updates
@@ -47,7 +47,7 @@ class _Share:
 
     device: Any
     members: range
-    hyper: ppo.Hyper
+    hyper: Hyper
     seeds: Array
     chunk: Callable[..., Any]
     init: Callable[..., Any]
@@ -85,7 +85,7 @@ class PopulationEngine:
         configs = [self.configs[i] for i in part]
         quick, good = backend.compiler_options(0), backend.compiler_options(2)
         with jax.default_device(device):
-            hyper = jax.tree.map(lambda *x: jnp.stack(x), *map(ppo.make_hyper, configs))
+            hyper = jax.tree.map(lambda *x: jnp.stack(x), *map(make_hyper, configs))
             seeds = jnp.asarray([config.run.seed for config in configs], jnp.uint32)
         return _Share(
             device=device,
@@ -123,7 +123,7 @@ class PopulationEngine:
     def _compile_play(self, share: _Share, world: Any, state: TrainState) -> None:
         """The evaluation that training itself does."""
         run = self.configs[0].run
-        memories = tuple(learner.policy_state for learner in state.learners)
+        memories = memories_at_rest(self.team)
         keys = self._keys(share, [0] * self.num_members)
         program = self._play.lower(world, state.policy, memories, keys, run.eval_episodes, run.eval_deterministic)
         share.plays[run.eval_episodes, run.eval_deterministic] = program.compile()
@@ -144,8 +144,8 @@ class PopulationEngine:
         """Rollout and Learning Phase, `num_updates` times for every member; rows are [P, num_updates]."""
         return self._run([share.hyper for share in self._shares], state, num_updates)
 
-    def _run(self, hypers: Sequence[ppo.Hyper], state: Shards, num_updates: int) -> tuple[Shards, Rows]:
-        def work(share: _Share, hyper: ppo.Hyper, part: TrainState) -> tuple[TrainState, Rows]:
+    def _run(self, hypers: Sequence[Hyper], state: Shards, num_updates: int) -> tuple[Shards, Rows]:
+        def work(share: _Share, hyper: Hyper, part: TrainState) -> tuple[TrainState, Rows]:
             count = jax.device_put(np.int32(num_updates), share.device)
             part, rows = share.chunk(self._world_on(share), hyper, part, count)
             return part, {name: np.asarray(column)[:, :num_updates] for name, column in rows.items()}
@@ -157,9 +157,7 @@ class PopulationEngine:
     def rollout_share(self, state: Shards, num_updates: int, seconds: float) -> float:
         """Share of the Rollout Phase in a chunk that took `seconds`: the same program with no epochs, on a copy."""
         tried = max(1, num_updates // 10)
-        idle = [
-            eqx.tree_at(lambda h: h.update_epochs, s.hyper, jnp.zeros_like(s.hyper.update_epochs)) for s in self._shares
-        ]
+        idle = [without_learning(share.hyper) for share in self._shares]
         copy = jax.block_until_ready(jax.tree.map(jnp.copy, state))
         start = time.perf_counter()
         self._run(idle, copy, tried)
@@ -169,7 +167,7 @@ class PopulationEngine:
         """Whole episodes of every member under its own policies, the member's seed for each."""
 
         def work(share: _Share, part: TrainState) -> list[Episodes]:
-            memories = tuple(learner.policy_state for learner in part.learners)
+            memories = memories_at_rest(self.team)
             given = (self._world_on(share), part.policy, memories, self._keys(share, seeds))
             ready = share.plays.get((episodes, deterministic))
             played = jax.device_get(ready(*given) if ready else self._play(*given, episodes, deterministic))
@@ -272,7 +270,7 @@ def init_members(env: Env, team: Team, seeds: Array) -> TrainState:
     return _over_members(lambda seed: init_run(env, team, seed), seeds)
 
 
-def run_members(env: Env, team: Team, hyper: ppo.Hyper, state: TrainState, num_updates: Array) -> Any:
+def run_members(env: Env, team: Team, hyper: Hyper, state: TrainState, num_updates: Array) -> Any:
     """`num_updates` times Rollout Phase and Learning Phase of every member; all leaves have a leading axis P."""
     return _over_members(lambda h, s: run_updates(env, team, h, s, num_updates), hyper, state)
 

@@ -1,5 +1,6 @@
 """The outer loop of a population: what `train.run` is to one run. Every member does the same number of updates, and is
-evaluated at the same updates, with the same seeds, as a run of its own would be.
+evaluated at the same updates, with the same seeds, as a run of its own would be. Where a score ends the run, the members go
+on until the last of them has reached it.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from courtside import backend
+from courtside import backend, stopping
 from courtside.config import Config
+from courtside.disk import disk_mb
 from courtside.engines import Rows
 from courtside.events import Finished, MembersEvaluated, MembersEvent, MembersProgress, Notice, Settled, Started
 from courtside.population.engine import PopulationEngine, Shards
+from courtside.stopping import ScoreWatch
 from courtside.train import (
     Pace,
+    cannot_pass,
     compile_engine,
     evaluation_is_due,
     evaluation_seed,
@@ -25,7 +29,6 @@ from courtside.train import (
     make_records,
     refuse_bad_reward,
     run_timed,
-    too_short,
     updates_until_pause,
 )
 
@@ -36,14 +39,20 @@ def run(
     engine: PopulationEngine,
     state: Shards | None = None,
     notes: Sequence[str] = (),
+    watches: Sequence[ScoreWatch] = (),
 ) -> Generator[MembersEvent, None, None]:
-    """Train all members to the planned end; `config` is the population's, `configs` the members' own."""
+    """Train all members to the planned end; `config` is the population's, `configs` the members' own.
+
+    `watches` know the members' scores up to `state`, where one is given.
+    """
     try:
         done = 0 if state is None else num_updates_done(state)
-        told = (*engine.notices(), *too_short(config), *notes)
-        yield Started(config, engine.memory_mb(), backend.describe_device(), told, done)
+        told = (*engine.notices(), *cannot_pass(config), *notes)
+        kept = disk_mb(config, engine.template(), len(configs))
+        yield Started(config, engine.memory_mb(), backend.describe_device(), told, done, disk_mb=kept)
         yield from compile_engine(engine)
-        yield from _updates(config, configs, engine, engine.init() if state is None else state)
+        state = engine.init() if state is None else state
+        yield from _updates(config, configs, engine, state, watches or [ScoreWatch(member) for member in configs])
     finally:
         engine.close()
 
@@ -53,10 +62,10 @@ def num_updates_done(state: Shards) -> int:
 
 
 def _updates(
-    config: Config, configs: Sequence[Config], engine: PopulationEngine, state: Shards
+    config: Config, configs: Sequence[Config], engine: PopulationEngine, state: Shards, watches: Sequence[ScoreWatch]
 ) -> Iterator[MembersEvent]:
     update, pace, begun, warned = num_updates_done(state), Pace(), time.perf_counter(), set[int]()
-    while update < config.num_updates:
+    while not _is_over(config, update, watches):
         num_updates = pace.next_length(updates_until_pause(config, update))
         state, rows, seconds = run_timed(engine, pace, state, num_updates)
         records = [make_records(part, update, config.batch_size) for part in _by_member(rows, len(configs))]
@@ -64,11 +73,31 @@ def _updates(
         speed = num_updates * config.batch_size * len(configs) / seconds
         yield from map(Notice, [*engine.notices(), *_check_members(configs, records, warned)])
         yield MembersProgress(update * config.batch_size, update, records, seconds, speed, pace.share)
-        if evaluation_is_due(config, update):
+        yield from map(Notice, _watch_scores(configs, records, watches))
+        is_last = _is_over(config, update, watches)
+        if evaluation_is_due(config, update, is_last):
             state, event = _evaluate(configs, engine, state, update)
             yield event
-        yield Settled(update * config.batch_size, update, state)
+        yield Settled(update * config.batch_size, update, state, is_last)
     yield Finished(update * config.batch_size, update, time.perf_counter() - begun)
+
+
+def _is_over(config: Config, update: int, watches: Sequence[ScoreWatch]) -> bool:
+    return update >= config.num_updates or all(watch.stop is not None for watch in watches)
+
+
+def _watch_scores(
+    configs: Sequence[Config], records: list[list[dict[str, Any]]], watches: Sequence[ScoreWatch]
+) -> list[str]:
+    """Sentences about members that have just reached the score which ends the run."""
+    told = []
+    for config, rows, watch in zip(configs, records, watches, strict=True):
+        is_under_way = watch.stop is None
+        watch.add(rows)
+        if is_under_way and watch.stop is not None:
+            told.append(f"Seed {config.run.seed}: {stopping.stop_words(watch.stop)} at step {watch.stop.step:,}.")
+    is_end = told and all(watch.stop is not None for watch in watches)
+    return [*told, "All members have passed --quit-threshold: training ends."] if is_end else told
 
 
 def _by_member(rows: Rows, num_members: int) -> list[Rows]:
@@ -96,8 +125,8 @@ def _evaluate(
     seeds = [evaluation_seed(config.run.seed, update) for config in configs]
     played = engine.play(state, seeds, run.eval_episodes, run.eval_deterministic)
     before = np.concatenate([np.asarray(part.best_score) for part in state]).tolist()
-    judged = [judge_evaluation(e, best, engine.spec.num_agents) for e, best in zip(played, before, strict=True)]
-    scores = [m["eval/episodic_return"] if is_best else best for (m, is_best), best in zip(judged, before, strict=True)]
+    judged = [judge_evaluation(*given) for given in zip(configs, played, before, strict=True)]
+    scores = [score if is_best else best for (_, score, is_best), best in zip(judged, before, strict=True)]
     state = engine.set_best_scores(state, scores)
-    metrics, is_best = [m for m, _ in judged], [b for _, b in judged]
+    metrics, is_best = [found for found, _, _ in judged], [best for _, _, best in judged]
     return state, MembersEvaluated(update * configs[0].batch_size, update, metrics, is_best, state)

@@ -7,7 +7,6 @@ population that shares one program.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -28,7 +27,7 @@ from courtside.health.verdict import VerdictTracker
 from courtside.hosts.env_host import Forecast, foresee
 from courtside.hosts.kinds import can_be_imported, full_id
 from courtside.hosts.memory import available_mb
-from courtside.population.results import SCORE, WINDOW, is_finished, standing_of, window_mean
+from courtside.population.results import SCORE, WINDOW, explain_finished, is_finished, standing_of, window_mean
 
 LOG = "process.log"
 """What a member's process printed, in the member's folder."""
@@ -115,10 +114,7 @@ def run_processes(run_dir: str | Path, member_dirs: Sequence[Path], signals: Sto
     config = runlog.read_config(run_dir)
     waiting = deque(folder for folder in member_dirs if not is_finished(folder, runlog.read_config(folder)))
     if not waiting:
-        raise CheckpointError(
-            f"The population {Path(run_dir).name} is finished: all {config.run.total_timesteps:,} steps of its members are "
-            "done. Give a larger --total-timesteps to train on, or evaluate it with `courtside eval`."
-        )
+        raise CheckpointError(explain_finished(Path(run_dir), config, member_dirs))
     places, watch, begun = plan_places(config), _Watch(member_dirs), time.perf_counter()
     running: list[_Child] = []
     try:
@@ -248,36 +244,58 @@ class _Watch:
 
 
 class _Tail:
-    """A member's metrics, read on from where the last look ended."""
+    """A member's metrics and evaluations, read on from where the last look ended."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / runlog.METRICS
+        self._metrics, self._evals = _Lines(folder / runlog.METRICS), _Lines(folder / runlog.EVALS)
         self._thresholds = runlog.read_config(folder).thresholds
-        self._begin(None)
+        self._begin()
 
-    def _begin(self, inode: int | None) -> None:
-        self._inode, self._offset = inode, 0
+    def _begin(self) -> None:
         self.step, self.update, self.tracker = 0, 0, VerdictTracker(self._thresholds)
+        self._early: list[runlog.Row] = []
+        """Evaluations of updates whose metrics were not read yet."""
 
     def read_on(self) -> None:
-        """Whole lines only; a member that is resumed puts a new file in the place of the old one."""
-        with contextlib.suppress(FileNotFoundError), open(self._path, "rb") as file:
-            if (inode := os.fstat(file.fileno()).st_ino) != self._inode:
-                self._begin(inode)
-            file.seek(self._offset)
-            piece, end, _ = file.read().rpartition(b"\n")
-            self._offset += len(piece) + len(end)
-            rows = [runlog.decode_row(line) for line in piece.splitlines()]
-            self.tracker.add(rows)
-            if rows:
-                self.step, self.update = rows[-1]["step"], rows[-1]["update"]
+        """Metrics first: whatever was evaluated before the newest of them is then in the other file already."""
+        rows, is_new = self._metrics.read_on()
+        if is_new:
+            self._evals.forget()
+            self._begin()
+        if rows:
+            self.step, self.update = rows[-1]["step"], rows[-1]["update"]
+        known = [*self._early, *self._evals.read_on()[0]]
+        self._early = [row for row in known if row["update"] > self.update]
+        ready = [row for row in known if row["update"] <= self.update]
+        self.tracker.add(sorted([*rows, *ready], key=lambda row: row["update"]))
+
+
+class _Lines:
+    """The whole lines of a file that grows; a member that is resumed puts a new file in the place of the old one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.forget()
+
+    def forget(self) -> None:
+        self._inode, self._offset = -1, 0
+
+    def read_on(self) -> tuple[list[runlog.Row], bool]:
+        """The rows since the last look, and whether they are the first of a new file."""
+        try:
+            with open(self._path, "rb") as file:
+                if is_new := (inode := os.fstat(file.fileno()).st_ino) != self._inode:
+                    self._inode, self._offset = inode, 0
+                file.seek(self._offset)
+                piece, end, _ = file.read().rpartition(b"\n")
+        except FileNotFoundError:
+            return [], False
+        self._offset += len(piece) + len(end)
+        return [runlog.decode_row(line) for line in piece.splitlines()], is_new
 
 
 def updates_done(folder: Path) -> int:
     """Updates that a member has logged; the last one counts only once its verdict or last checkpoint is written too."""
-    config = runlog.read_config(folder)
-    if is_finished(folder, config):
-        return config.num_updates
-    tail = _Tail(folder)
+    config, tail = runlog.read_config(folder), _Tail(folder)
     tail.read_on()
-    return min(tail.update, config.num_updates - 1)
+    return tail.update if is_finished(folder, config) else min(tail.update, config.num_updates - 1)

@@ -21,6 +21,8 @@ from courtside.config import Config
 from courtside.errors import CheckpointError
 from courtside.events import Standing
 from courtside.health.verdict import Verdict, VerdictTracker
+from courtside.metric_names import is_evaluation, ranking_metric, score_metric
+from courtside.population.effort import Effort, effort_sentence, episodes_until, make_effort, seconds_until
 from courtside.population.members import member_dirs
 from courtside.runlog import Row
 from courtside.statistics import (
@@ -31,9 +33,10 @@ from courtside.statistics import (
     wilson_interval,
     worst_tenth,
 )
+from courtside.stopping import ScoreWatch, writes_verdict
 
 RESULTS = "results.json"
-SCORE, EVAL_SCORE = "charts/episodic_return", "eval/episodic_return"
+SCORE = "charts/episodic_return"
 WINDOW = 100_000
 """Steps up to a member's newest over which its score is taken."""
 CURVE_POINTS = 100
@@ -62,9 +65,15 @@ class Member:
     steps_to_pass: int | None
     """First step at which all thresholds held together, even if they did not stay so."""
     final_score: float | None
-    """Mean return of the episodes that ended in the last steps; None where none did."""
+    """Mean return of the last episodes, or the best agent's where the run is judged by that; None where none ended."""
     last_eval: float | None
     best_eval: float | None
+    stop_step: int | None = None
+    """Where the score of --quit-threshold was reached; None where there is none, or it was not."""
+    episodes_to_pass: int | None = None
+    """Episodes that had ended by `steps_to_pass`."""
+    seconds_to_pass: float | None = None
+    """Wall time of the training up to there."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +131,8 @@ class Results:
     passes: Passes | None
     """None where there are no thresholds."""
     curves: Curves
+    effort: Effort | None = None
+    """What it took to pass; None where nobody did."""
 
     @property
     def num_finished(self) -> int:
@@ -137,15 +148,23 @@ def read_results(run_dir: str | Path) -> Results:
     if not folders:
         raise CheckpointError(f"{run_dir} is no population; `courtside train --seeds N` makes one.")
     configs = [runlog.read_config(folder) for folder in folders]
-    histories = [runlog.read_rows(folder) for folder in folders]
-    settings = number_settings(configs)
-    members = tuple(map(_read_member, folders, configs, histories, settings))
-    return Results(members, make_spread(members), make_passes(members), make_curves(histories))
+    metric, members, histories = score_metric(configs[0]), [], []
+    for folder, config, setting in zip(folders, configs, number_settings(configs), strict=True):
+        rows = runlog.read_rows(folder)
+        members.append(_read_member(folder, config, rows, setting))
+        histories.append([_only(row, metric) for row in rows])  # all rows of all members may be gigabytes
+    curves = make_curves(histories, metric)
+    return Results(tuple(members), make_spread(members), make_passes(members), curves, make_effort(members))
+
+
+def _only(row: Row, metric: str) -> Row:
+    return {name: row.get(name) for name in ("step", "charts/episodes", metric)}
 
 
 def _read_member(folder: Path, config: Config, rows: list[Row], setting: int) -> Member:
-    evals = [row[EVAL_SCORE] for row in runlog.read_rows(folder, runlog.EVALS) if row.get(EVAL_SCORE) is not None]
-    passed, steps_to_pass = _read_verdict(folder, config, rows)
+    told = runlog.read_rows(folder, runlog.EVALS)
+    evals = [row[name] for row in told if row.get(name := ranking_metric(config, row)) is not None]
+    passed, steps_to_pass, stop_step = _read_verdict(folder, config, rows)
     return Member(
         name=folder.name,
         seed=config.run.seed,
@@ -155,40 +174,63 @@ def _read_member(folder: Path, config: Config, rows: list[Row], setting: int) ->
         finished=is_finished(folder, config),
         passed=passed if config.thresholds else None,
         steps_to_pass=steps_to_pass,
-        final_score=window_mean(rows, SCORE, WINDOW),
+        final_score=window_mean(rows, score_metric(config), WINDOW),
         last_eval=evals[-1] if evals else None,
         best_eval=max(evals, default=None),
+        stop_step=stop_step,
+        episodes_to_pass=episodes_until(rows, steps_to_pass),
+        seconds_to_pass=seconds_until(runlog.read_rows(folder, runlog.TIMING), steps_to_pass),
     )
 
 
-def _read_verdict(folder: Path, config: Config, rows: list[Row]) -> tuple[bool, int | None]:
-    """Whether it passed and first when, as was written at the end, else as it would be now."""
+def _read_verdict(folder: Path, config: Config, rows: list[Row]) -> tuple[bool, int | None, int | None]:
+    """Whether it passed, first when, and where a score ended it, as was written at the end, else as it would be now."""
     if written := _written_verdict(folder, config):
-        return bool(written["passed"]), written["steps_to_pass"]
+        return bool(written["passed"]), written["steps_to_pass"], (written.get("stopped") or {}).get("step")
     tracker = VerdictTracker(config.thresholds)
-    needs_evals = any(threshold.metric.startswith("eval/") for threshold in config.thresholds)
+    needs_evals = any(is_evaluation(threshold.metric) for threshold in config.thresholds)
     tracker.add(runlog.read_history(folder) if needs_evals else rows)
-    verdict = tracker.verdict()
-    return verdict.passed, verdict.steps_to_pass
+    verdict, stop = tracker.verdict(), ScoreWatch(config, rows).stop
+    return verdict.passed, verdict.steps_to_pass, None if stop is None else stop.step
 
 
 def _written_verdict(folder: Path, config: Config) -> Row | None:
-    """What verdict.json holds; None where there is none, or where the run was made longer since."""
+    """What verdict.json holds; None where there is none, or where the run was made longer since and no score had ended it."""
     path = folder / runlog.VERDICT
     if not path.exists():
         return None
     try:
         record = json.loads(path.read_text())
-        return record if record["total_updates"] >= config.num_updates else None
+        is_over = record["total_updates"] >= config.num_updates or record.get("stopped")
+        return record if is_over else None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{path} cannot be read: {error}. It was changed by hand or damaged.") from error
 
 
 def is_finished(folder: Path, config: Config) -> bool:
     """Whether nothing is left to do: the verdict is the last thing written, or the last checkpoint where there is none."""
-    if config.thresholds:
+    if writes_verdict(config):
         return _written_verdict(folder, config) is not None
     return (folder / runlog.CHECKPOINTS / f"update-{config.num_updates:08d}.safetensors").exists()
+
+
+def is_ended_by_score(folder: Path, config: Config) -> bool:
+    """Whether the member is finished because it reached the score of --quit-threshold: a longer plan changes nothing."""
+    written = _written_verdict(folder, config)
+    return written is not None and bool(written.get("stopped"))
+
+
+def explain_finished(run_dir: Path, config: Config, folders: Sequence[Path]) -> str:
+    """Why a population does not go on."""
+    if all(is_ended_by_score(folder, config) for folder in folders):
+        return (
+            f"The population {run_dir.name} is finished: all its members have passed --quit-threshold "
+            f"{config.run.quit_threshold}. Evaluate it with `courtside eval`."
+        )
+    return (
+        f"The population {run_dir.name} is finished: all {config.run.total_timesteps:,} steps of its members are done. "
+        "Give a larger --total-timesteps to train on, or evaluate it with `courtside eval`."
+    )
 
 
 def standing_of(verdicts: Iterable[Verdict]) -> Standing:
@@ -278,33 +320,33 @@ def round_steps(last: int, at_most: int = ROUND_STEPS) -> list[int]:
 # --- learning curves -----------------------------------------------------------------------------------------------
 
 
-def make_curves(histories: Sequence[Sequence[Row]]) -> Curves:
+def make_curves(histories: Sequence[Sequence[Row]], metric: str = SCORE) -> Curves:
     """Quantiles over the members of the mean return since the grid's previous step."""
     last = max((rows[-1]["step"] for rows in histories if rows), default=0)
     points = min(CURVE_POINTS, max(map(len, histories), default=0))
     grid = np.unique(np.ceil(np.linspace(0, last, points + 1)[1:]).astype(np.int64))
     if not grid.size:
         return Curves((), LEVELS, tuple(() for _ in LEVELS))
-    found = quantiles(np.stack([curve_on(rows, grid) for rows in histories]), LEVELS)
+    found = quantiles(np.stack([curve_on(rows, grid, metric) for rows in histories]), LEVELS)
     return Curves(tuple(grid.tolist()), LEVELS, tuple(map(tuple, found.tolist())))
 
 
-def curve_on(rows: Sequence[Row], grid: np.ndarray) -> np.ndarray:
+def curve_on(rows: Sequence[Row], grid: np.ndarray, metric: str = SCORE) -> np.ndarray:
     """One member's mean return in each stretch of the grid; the last known one goes on where no episode ended.
 
     NaN before the first episode's end and beyond the member's newest step.   [G]
     """
-    known = [row for row in rows if row.get(SCORE) is not None]
+    known = [row for row in rows if row.get(metric) is not None]
     place = np.searchsorted(grid, [row["step"] for row in known])
     weights = np.asarray([row.get("charts/episodes", 1) for row in known], np.float64)
-    scores = np.asarray([row[SCORE] for row in known], np.float64)
+    scores = np.asarray([row[metric] for row in known], np.float64)
     count = np.bincount(place, weights, minlength=grid.size)
     total = np.bincount(place, weights * scores, minlength=grid.size)
     curve = np.divide(total, count, out=np.full(grid.size, np.nan), where=count > 0)
-    return np.where(grid <= (rows[-1]["step"] if rows else 0), _carry_on(curve), np.nan)
+    return np.where(grid <= (rows[-1]["step"] if rows else 0), carry_on(curve), np.nan)
 
 
-def _carry_on(curve: np.ndarray) -> np.ndarray:
+def carry_on(curve: np.ndarray) -> np.ndarray:
     """The newest number in the place of each gap behind it."""
     newest = np.maximum.accumulate(np.where(np.isnan(curve), 0, np.arange(curve.size)))
     return curve[newest]
@@ -329,7 +371,7 @@ def write_results(run_dir: str | Path, results: Results) -> Path:
 
 def sentence(results: Results) -> str:
     """The population in plain words."""
-    return f"{_pass_sentence(results)} {_score_sentence(results)}"
+    return " ".join(filter(None, (_pass_sentence(results), effort_sentence(results.effort), _score_sentence(results))))
 
 
 def _pass_sentence(results: Results) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from courtside import backend, checkpoint, runlog, snapshots
+from courtside import backend, checkpoint, memory, runlog, snapshots, stopping
 from courtside.config import Config, override
 from courtside.engines import Engine, make_engine
 from courtside.engines.jax_engine import JaxEngine
@@ -34,14 +34,24 @@ from courtside.events import (
     Started,
 )
 from courtside.health.verdict import VerdictTracker, to_json
+from courtside.metric_names import ranking_metric
 from courtside.population import loop
 from courtside.population.engine import PopulationEngine, Shards, members_that_fit
 from courtside.population.members import create_folders, member_configs, refuse_loners, require_whole
 from courtside.population.plan import Wave, forget_after, plan_waves, whole_updates
-from courtside.population.results import Results, is_finished, read_results, standing_of, write_results
+from courtside.population.results import (
+    Results,
+    explain_finished,
+    is_ended_by_score,
+    is_finished,
+    read_results,
+    standing_of,
+    write_results,
+)
 from courtside.recruit import keep
 from courtside.runlog import RunLog
 from courtside.session import Saver, Signals, View, explain_new_length, may_stop, pipeline_of, tell
+from courtside.stopping import ScoreWatch
 from courtside.types import TrainState
 
 FIRST_BAD = "health/first_bad"
@@ -82,6 +92,8 @@ def resume(run_dir: Path, *, view: View | None = None, total_timesteps: int | No
     config = runlog.read_config(run_dir)
     dirs = require_whole(run_dir, config)
     refuse_loners(dirs)
+    if all(is_ended_by_score(folder, config) for folder in dirs):
+        raise CheckpointError(explain_finished(run_dir, config, dirs))
     if total_timesteps is not None and total_timesteps != config.run.total_timesteps:
         tell(view, Notice(explain_new_length(config, total_timesteps)))
         config = override(config, total_timesteps=total_timesteps)
@@ -91,10 +103,7 @@ def resume(run_dir: Path, *, view: View | None = None, total_timesteps: int | No
         if runlog.read_config(folder).run.total_timesteps != config.run.total_timesteps:
             runlog.write_config(folder, member)
     if all(map(_is_done, dirs)):
-        raise CheckpointError(
-            f"The population {run_dir.name} is finished: all {config.run.total_timesteps:,} steps of its members are done. "
-            "Give a larger --total-timesteps to train on, or evaluate it with `courtside eval`."
-        )
+        raise CheckpointError(explain_finished(run_dir, config, dirs))
     backend.start(config, members=config.run.seeds)
     single = make_engine(config, dirs[0])
     single.close()
@@ -182,14 +191,14 @@ def _train_wave(
     if update:
         notes = [*notes, f"Going on from step {update * config.batch_size:,} (update {update:,}) of every member."]
     with contextlib.closing(_Members(config, configs, dirs, engine, update)) as members:
-        for event in loop.run(config, configs, engine, state, notes):
+        for event in loop.run(config, configs, engine, state, notes, members.watches):
             members.on(event)
             for shown in members.translate(event):
                 tell(view, shown)
             if isinstance(event, Settled):
                 members.keep_moment(event)
                 members.save_if_due(event, signals.caught is not None)
-            if signals.caught and may_stop(event, config):
+            if signals.caught and may_stop(event):
                 break
 
 
@@ -219,10 +228,12 @@ class _Members:
             (folder / runlog.VERDICT).unlink(missing_ok=True)
         forget_after(dirs, update)
         pipeline = pipeline_of(config, engine.single)
-        self.savers = [Saver(folder, member, pipeline) for folder, member in zip(dirs, configs, strict=True)]
+        each = memory.tree_mb(engine.template())
+        self.savers = [Saver(folder, member, pipeline, each) for folder, member in zip(dirs, configs, strict=True)]
         self.trackers = [VerdictTracker(config.thresholds) for _ in dirs]
         for tracker, folder in zip(self.trackers, dirs, strict=True):
             tracker.add(runlog.read_history(folder))
+        self.watches = [ScoreWatch(config, runlog.read_rows(folder)) for folder in dirs]
 
     def on(self, event: MembersEvent) -> None:
         """Every member's part of an event into its own folder, as if it had been trained alone."""
@@ -235,9 +246,9 @@ class _Members:
                 tracker.add([{"step": part.step, "update": part.update, **part.metrics}])
         if isinstance(event, MembersEvaluated):
             self._write(Saver.save_if_best, parts)
-        if isinstance(event, Finished) and self.config.thresholds:
-            for log, tracker in zip(self.logs, self.trackers, strict=True):
-                log.write_verdict(to_json(tracker.verdict()))
+        if isinstance(event, Finished) and stopping.writes_verdict(self.config):
+            for log, tracker, watch in zip(self.logs, self.trackers, self.watches, strict=True):
+                log.write_verdict(to_json(tracker.verdict()) | stopping.verdict_part(self.config, watch.stop))
 
     def _parts(self, event: MembersEvent) -> Iterator[Any]:
         match event:
@@ -264,8 +275,8 @@ class _Members:
             case MembersEvaluated():
                 names = event.metrics[0]
                 median = {name: float(np.median([found[name] for found in event.metrics])) for name in names}
-                is_best = median["eval/episodic_return"] > self.best_median
-                self.best_median = max(self.best_median, median["eval/episodic_return"])
+                score = median[ranking_metric(self.config, median)]
+                is_best, self.best_median = score > self.best_median, max(self.best_median, score)
                 yield Evaluated(event.step, event.update, median, is_best)
             case _:
                 yield event
@@ -285,13 +296,15 @@ class _Members:
         """Into all folders at once: most of a save is waiting for the disk."""
         list(self.writers.map(write, self.savers, parts))
 
-    def save_if_due(self, event: Settled, stopping: bool) -> None:
+    def save_if_due(self, event: Settled, is_stopping: bool) -> None:
         """All members of a moment, then the old ones go: at any time there is a moment that every member has whole."""
-        if not (stopping or self.savers[0].is_due() or event.update == self.config.num_updates):
+        if not (is_stopping or self.savers[0].is_due() or event.is_last):
             return
         for log in self.logs:
             log.sync()
+        begun = time.monotonic()
         self._write(Saver.write, self._settled(event))
+        self.savers[0].save_seconds = time.monotonic() - begun  # of all members: it decides when the next is due
         for saver in self.savers:
             saver.prune()
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 
-from courtside.config import Config, unknown_name
+from courtside.config import Config, override, unknown_name
 from courtside.errors import ConfigError
 from courtside.presets.classic import CLASSIC
 from courtside.presets.files import is_preset_file, read_preset
 from courtside.presets.grids import GRIDS
 from courtside.presets.redblue import REDBLUE
+from courtside.presets.tennis import TENNIS
 from courtside.registry import find_env, world_name
 
 DEFAULT = "redblue"
+DEFAULTS = {"ppo": DEFAULT, "mad4pg": "tennis"}
+"""Family -> the preset that a command line without preset and world means."""
 
-PRESETS: dict[str, tuple[str, Config]] = REDBLUE | GRIDS | CLASSIC
+PRESETS: dict[str, tuple[str, Config]] = REDBLUE | GRIDS | CLASSIC | TENNIS
 """Name -> what it is about, and its settings."""
 
 
@@ -36,17 +39,26 @@ def _world_hint(name: str) -> str:
     return f" It is a world: did you mean --env-id {name}?"
 
 
-def find_base(preset: str | None, env_id: str | None) -> tuple[Config, list[str]]:
+def find_base(preset: str | None, env_id: str | None, algo: str | None = None) -> tuple[Config, list[str]]:
     """The config that a run's settings are changes to, and what the user should know about it.
 
     A world that is named without a preset brings the first preset made for it, or else the plain defaults, which are
-    CleanRL's. Thresholds, options and opponents belong to a world: a named preset loses them on another one.
+    CleanRL's. Thresholds, options and opponents belong to a world: a named preset loses them on another one. With an
+    algorithm, a preset of its family is preferred; one of the other family keeps its world and loses how it learns.
     """
+    family = None if algo is None else override(Config(), algo=algo).family
+    base, notes = _named_base(preset, env_id, family)
+    if algo is None:
+        return base, notes
+    return override(base, algo=algo), [*notes, *_changed_family_notes(base, family)]
+
+
+def _named_base(preset: str | None, env_id: str | None, family: str | None) -> tuple[Config, list[str]]:
     if env_id is None:
-        return find_preset(preset or DEFAULT), []
+        return find_preset(preset or DEFAULTS[family or "ppo"]), []
     world = world_name(env_id)
     if preset is None:
-        return _preset_of(world)
+        return _preset_of(world, family)
     base = find_preset(preset)
     if world == world_name(base.env.env_id):
         return base, []
@@ -55,12 +67,29 @@ def find_base(preset: str | None, env_id: str | None) -> tuple[Config, list[str]
     return dataclasses.replace(base, env=env, thresholds=()), [note]
 
 
-def _preset_of(world: str) -> tuple[Config, list[str]]:
-    """The first preset made for a world; the plain defaults where there is none."""
-    for name, (_, config) in PRESETS.items():
-        if world == config.env.env_id:
-            return config, [f"Settings that are not given are those of the preset {name!r}, which is for this world."]
+def _preset_of(world: str, family: str | None) -> tuple[Config, list[str]]:
+    """The first preset made for a world, and for a family where there is one; the plain defaults where there is none."""
+    found = presets_for(world)
+    for config in [*(config for config in found if config.family == family), *found]:
+        note = f"Settings that are not given are those of the preset {config.preset!r}, which is for this world."
+        return config, [note]
     return Config(), []
+
+
+def presets_for(world: str) -> list[Config]:
+    """The presets made for a world, by its name in the registry."""
+    return [config for _, config in PRESETS.values() if config.env.env_id == world]
+
+
+def _changed_family_notes(base: Config, family: str | None) -> list[str]:
+    """What to say where a preset is trained with an algorithm of the other family."""
+    if base.family == family or base.preset == "custom":
+        return []
+    made = [config.preset for config in presets_for(world_name(base.env.env_id)) if config.family == family]
+    hint = f"; the preset {made[0]!r} is made for it" if made else ""
+    return [
+        f"The preset {base.preset!r} is for --algo {base.run.algo}, so how this run learns starts from plain defaults{hint}."
+    ]
 
 
 def changed_task_notes(base: Config, config: Config) -> list[str]:

@@ -20,7 +20,7 @@ from jaxtyping import Float
 from courtside import config as configs
 from courtside.config import Config
 from courtside.errors import ConfigError
-from courtside.metric_names import is_per_episode
+from courtside.metric_names import LEARNING_STEPS, is_of_learning, is_per_episode
 
 FORMAT = 1
 FOLDER = "bands"
@@ -39,8 +39,22 @@ METRICS = (
     "losses/value_loss",
     "losses/policy_loss",
     "losses/grad_norm",
+    "charts/score",
+    "losses/critic_loss",
+    "losses/actor_loss",
+    "losses/td_error",
+    "losses/critic_grad_norm",
+    "losses/actor_grad_norm",
+    "losses/value_std",
+    "losses/target_mean",
+    "losses/target_gap",
+    "health/mass_first",
+    "health/mass_last",
+    "health/noise_effect",
+    "charts/noise_scale",
+    "replay/age",
 )
-"""What is compared; each agent's return comes on top where there are several."""
+"""What is compared, of what the algorithm and the world have; each agent's return comes on top where there are several."""
 
 Columns = Mapping[str, np.ndarray]
 """One array per metric, one entry per update."""
@@ -88,12 +102,21 @@ def measured_names(columns: Columns) -> list[str]:
 
 
 def measure(columns: Columns, ends: Sequence[int]) -> dict[str, Float[np.ndarray, "points"]]:
-    """One number per metric and span: its mean, over the episodes that ended where it is a metric of episodes."""
-    episodes = np.asarray(columns["charts/episodes"], np.float64)
+    """One number per metric and span: its mean, over the episodes that ended where it is a metric of episodes, over the
+    updates that learned where it is one of gradient steps."""
     return {
-        name: _span_means(np.asarray(columns[name], np.float64), episodes if is_per_episode(name) else None, ends)
+        name: _span_means(np.asarray(columns[name], np.float64), _weight(columns, name), ends)
         for name in measured_names(columns)
     }
+
+
+def _weight(columns: Columns, name: str) -> np.ndarray | None:
+    """How much each update counts; None where all count alike."""
+    if is_per_episode(name):
+        return np.asarray(columns["charts/episodes"], np.float64)
+    if LEARNING_STEPS in columns and is_of_learning(name):
+        return (np.asarray(columns[LEARNING_STEPS]) > 0).astype(np.float64)
+    return None
 
 
 def _span_means(values: np.ndarray, weight: np.ndarray | None, ends: Sequence[int]) -> np.ndarray:
@@ -120,8 +143,8 @@ def fresh_seeds(band: Band, count: int, first: int = 1) -> list[int]:
 def settings_of(config: Config) -> dict[str, Any]:
     """The settings that decide the course of a run, as JSON data."""
     record = json.loads(json.dumps(configs.to_json(config)))
-    return {name: record[name] for name in ("env", "net", "ppo")} | {
-        "run": {"total_timesteps": config.run.total_timesteps}
+    return {name: record[name] for name in ("env", "net", config.family)} | {
+        "run": {"total_timesteps": config.run.total_timesteps, "algo": config.run.algo}
     }
 
 

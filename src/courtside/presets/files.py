@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from courtside import __version__, storage
-from courtside.config import Config, RunConfig, Threshold, from_json, to_json
+from courtside.config import FAMILIES, Config, RunConfig, Threshold, from_json, to_json
 from courtside.errors import ConfigError
 
 FORMAT = 1
@@ -76,9 +76,13 @@ def _read_record(path: Path) -> dict[str, Any]:
         raise ConfigError(f"The preset file {path} cannot be read: {storage.explain(error)}.") from error
     except ValueError as error:
         raise ConfigError(f"{path} is not a preset file: it is no JSON ({error}).") from error
-    if not isinstance(record, dict) or not {"format", "preset", "env", "ppo"} <= set(record):
+    if (
+        not isinstance(record, dict)
+        or not {"format", "preset", "env"} <= set(record)
+        or not set(FAMILIES) & set(record)
+    ):
         raise ConfigError(
-            f"{path} is not a preset file: it lacks format, preset, env or ppo. `courtside tune` writes such files."
+            f"{path} is not a preset file: it lacks format, preset, env, or ppo or mad4pg. `courtside tune` writes such files."
         )
     return _without_version(path, record)
 
@@ -108,11 +112,12 @@ def _check_thresholds(thresholds: list[Any]) -> None:
         metric, op = goal.get("metric"), goal.get("op")
         if not isinstance(metric, str) or op not in ops:
             raise ConfigError(f"A threshold reads {metric!r} {op!r}; it must be a metric and one of {', '.join(ops)}.")
-        value, window = goal.get("value"), goal.get("window_steps", 1)
+        unit = "steps" if goal.get("window_episodes") is None else "episodes"
+        value, window = goal.get("value"), goal.get(f"window_{unit}", 1)
         if not _is_number(value) or not _is_number(window) or window <= 0:
             raise ConfigError(
-                f"The threshold on {metric} is {value!r} over {window!r} steps, but both must be numbers, "
-                "and the steps above 0."
+                f"The threshold on {metric} is {value!r} over {window!r} {unit}, but both must be numbers, "
+                f"and the {unit} above 0."
             )
 
 

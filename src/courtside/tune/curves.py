@@ -16,7 +16,8 @@ from jaxtyping import Float, Int
 from courtside import storage
 from courtside.config import Config
 from courtside.errors import CheckpointError
-from courtside.metric_names import is_per_episode
+from courtside.metric_names import is_evaluation, is_per_episode
+from courtside.population.results import carry_on
 from courtside.tune.objective import EPISODES, metrics_needed
 
 CURVES = "curves.npz"
@@ -44,14 +45,18 @@ def make_curve(name: str, config: Config, columns: Sequence[Mapping[str, np.ndar
 
 
 def _means(columns: Mapping[str, np.ndarray], metric: str, ends: np.ndarray) -> np.ndarray:
-    """Mean of each stretch that ends at `ends`, each update weighing as many episodes as ended in it where it tells of those."""
+    """Mean of each stretch that ends at `ends`, each update weighing as many episodes as ended in it where it tells of those.
+
+    An evaluation stands until the next one.
+    """
     values = np.asarray(columns[metric], np.float64)
     weights = np.asarray(columns[EPISODES], np.float64) if is_per_episode(metric) else np.ones(len(values))
     weights = np.where(np.isfinite(values), weights, 0.0)
     starts = np.concatenate([[0], ends[:-1]])
     total = np.add.reduceat(np.where(weights > 0, values, 0.0) * weights, starts)
     count = np.add.reduceat(weights, starts)
-    return np.divide(total, count, out=np.full(len(ends), np.nan), where=count > 0)
+    means = np.divide(total, count, out=np.full(len(ends), np.nan), where=count > 0)
+    return carry_on(means) if is_evaluation(metric) else means
 
 
 def write_curves(run_dir: str | Path, curves: Sequence[Curve]) -> None:

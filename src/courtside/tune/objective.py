@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from courtside.config import Config
-from courtside.health.verdict import ThresholdResult, VerdictTracker
-from courtside.metric_names import is_per_episode
+from courtside.health.verdict import ThresholdResult, VerdictTracker, window_unit
+from courtside.metric_names import is_evaluation, is_per_episode
 from courtside.statistics import worst_tenth
 
 RETURN, EPISODES = "charts/episodic_return", "charts/episodes"
@@ -36,7 +36,7 @@ WINDOW = 100_000
 """Steps at the end whose return counts where no threshold says otherwise."""
 
 Columns = Mapping[str, np.ndarray]
-"""One array per metric, one entry per update."""
+"""One array per metric, one entry per update; of evaluations not a number where there was none."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def judge_seed(config: Config, columns: Columns) -> SeedResult:
 
 def final_return(config: Config, columns: Columns) -> float:
     """Mean return of the episodes that ended in the last window: a threshold's, or the last third of a short run."""
-    windows = [t.window_steps for t in config.thresholds if t.metric == RETURN]
+    windows = [t.window_steps for t in config.thresholds if t.metric == RETURN and window_unit(t) == "steps"]
     count = len(columns[RETURN])
     window = windows[0] if windows else min(WINDOW, count * config.batch_size // 3)
     last = slice(-max(1, -(-window // config.batch_size)), None)
@@ -97,14 +97,16 @@ def final_return(config: Config, columns: Columns) -> float:
 
 
 def _rows(config: Config, columns: Columns) -> list[dict[str, Any]]:
-    """Rows as the log has them, with nothing but what judging reads."""
+    """Rows as the log has them, each evaluation behind its update, with nothing but what judging reads."""
     names = [name for name in metrics_needed(config) if name in columns]
     lists = {name: columns[name].tolist() for name in names}
-    count = len(next(iter(lists.values()), ()))
-    rows = [
-        {"step": (i + 1) * config.batch_size, "update": i + 1} | {n: lists[n][i] for n in names} for i in range(count)
-    ]
-    return [row if row.get(EPISODES, 1) else _without_episodes(row) for row in rows]
+    rows = []
+    for i in range(len(columns[RETURN])):
+        at = {"step": (i + 1) * config.batch_size, "update": i + 1}
+        row = at | {name: lists[name][i] for name in names if not is_evaluation(name)}
+        told = {name: lists[name][i] for name in names if is_evaluation(name) and not math.isnan(lists[name][i])}
+        rows += [row if row.get(EPISODES, 1) else _without_episodes(row), *([at | told] if told else [])]
+    return rows
 
 
 def _without_episodes(row: dict[str, Any]) -> dict[str, Any]:

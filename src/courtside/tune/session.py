@@ -90,7 +90,7 @@ def _check_row(config: Config, name: str, settings: Settings) -> None:
             f"The settings to compare with are called {name}, as a row is that every final round has; rename the file."
         )
     try:
-        spaces.check_settings(settings)
+        spaces.check_settings(config, settings)
         member(config, settings, 0).validate()
     except ConfigError as error:
         raise ConfigError(f"The settings to compare with ({name}) cannot be trained: {error}") from error

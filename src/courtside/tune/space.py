@@ -1,6 +1,6 @@
 """Search spaces as data: which settings a search may change, and between what.
 
-PPO's space is the table below; a preset may have its own lines. `--space` changes it in plain words:
+`tables` has the spaces that are searched when nothing is said. `--space` changes them in plain words:
 `learning_rate=log(1e-4,3e-3)`, `gae_lambda=0.9..1.0`, `num_envs=32,64`, `gamma=fixed`. A schedule keeps its shape: what is
 searched is its highest value, so 1e-3 on `linear(0.02, 0)` is `linear(1e-3, 0)`. No JAX, no Optuna.
 """
@@ -12,105 +12,32 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, get_type_hints
+from dataclasses import asdict
+from typing import Any
 
-from courtside.config import Config, EnvConfig, NetConfig, PPOConfig, override, unknown_name, wanted
+from courtside.config import ALIASES, Config, group_types, override, setting_hints, unknown_name
 from courtside.errors import ConfigError
 from courtside.options import Option, parse_whole, read_option
 from courtside.schedules import parse_schedule
+from courtside.setting_types import wanted
+from courtside.tune.tables import SCHEDULES, TRACED, Choice, Range, Space, default_space
 from courtside.tune.trials import Settings
 
-SCHEDULES = ("learning_rate", "clip_coef", "ent_coef")
-TRACED = (*SCHEDULES, "gamma", "gae_lambda", "update_epochs", "vf_coef", "max_grad_norm", "adam_eps", "target_kl")
-"""Data of the compiled program: any number of values share one. All else is a shape, and costs a compile per value."""
 MAX_PROGRAMS = 64
 """More combinations of shapes than this are surely a mistake."""
 
 
-@dataclass(frozen=True)
-class Range:
-    """Every number from `low` to `high`."""
-
-    name: str
-    low: float
-    high: float
-    log: bool = False
-    """Equal factors are equally likely, instead of equal amounts."""
-    whole: bool = False
-    """Whole numbers only."""
-    from_one: bool = False
-    """Drawn as 1 - x with equal factors: 0.99 is as far from 0.9 as 0.999 is from 0.99."""
-
-    @property
-    def study_name(self) -> str:
-        """What the sampler calls it: what it draws is 1 - x where `from_one`."""
-        return f"1-{self.name}" if self.from_one else self.name
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One of a few values."""
-
-    name: str
-    values: tuple[Any, ...]
-
-    @property
-    def study_name(self) -> str:
-        return self.name
-
-
-Space = tuple[Range | Choice, ...]
-
-PPO_SPACE: Space = (
-    Range("learning_rate", 1e-4, 5e-3, log=True),
-    Range("gamma", 0.9, 0.998, from_one=True),
-    Range("gae_lambda", 0.8, 1.0),
-    Range("clip_coef", 0.1, 0.4),
-    Range("ent_coef", 1e-3, 0.1, log=True),
-    Range("vf_coef", 0.25, 2.0, log=True),
-    Range("max_grad_norm", 0.25, 4.0, log=True),
-    Range("update_epochs", 1, 6, whole=True),
-)
-
-_DOORS: Space = (
-    Range("gamma", 0.9, 0.99, from_one=True),
-    Range("ent_coef", 5e-3, 0.05, log=True),
-)
-_SWING: Space = (
-    Range("ent_coef", 0.0, 0.02),
-    Range("update_epochs", 1, 10, whole=True),
-)
-PRESET_SPACES: dict[str, Space] = {
-    **dict.fromkeys(
-        ("redblue", "redblue-honest", "redblue-1v1", "redblue-pair", "redblue-pair-random", "redblue-pair-honest"),
-        _DOORS,
-    ),
-    "pendulum": _SWING,
-}
-"""Preset -> lines that replace those of the table. The doors' episodes have a few dozen steps and need no far sight; with an
-entropy bonus below these a policy is sure of itself before it has found the key, which is quick where it goes well. The
-pendulum's preset has no entropy bonus and ten epochs, both of which the table leaves out."""
-
-
-def default_space(config: Config) -> Space:
-    """PPO's table, the preset's own lines in it, and one shape beside the preset's: half the envs, so twice the updates."""
-    own = {part.name: part for part in PRESET_SPACES.get(config.preset, ())}
-    envs = config.env.num_envs
-    sizes: Space = (Choice("num_envs", (envs, envs // 2)),) if envs > 1 else ()
-    return tuple(own.get(part.name, part) for part in (*PPO_SPACE, *sizes))
-
-
-def searchable() -> dict[str, Any]:
-    """Every setting that may be searched -> its type: the algorithm, the network and the number of envs."""
-    kinds = get_type_hints(PPOConfig) | get_type_hints(NetConfig)
-    return kinds | {"num_envs": get_type_hints(EnvConfig)["num_envs"]}
+def searchable(config: Config) -> dict[str, Any]:
+    """Every setting that may be searched -> its type: the algorithm's own, the network and the number of envs."""
+    groups = group_types()
+    kinds = setting_hints(groups[config.family]) | setting_hints(groups["net"])
+    return kinds | {"num_envs": setting_hints(groups["env"])["num_envs"]}
 
 
 def make_space(config: Config, words: Iterable[str] = (), fixed: Iterable[str] = ()) -> Space:
     """The space of a search: the default one without what flags have fixed, changed by the words of --space."""
     parts = {part.name: part for part in default_space(config) if part.name not in set(fixed)}
-    named = [_named(word) for word in words]
+    named = [_named(config, word) for word in words]
     for name, _ in named:
         if name in fixed:
             flag = "--" + name.replace("_", "-")
@@ -118,7 +45,7 @@ def make_space(config: Config, words: Iterable[str] = (), fixed: Iterable[str] =
     for name, text in named:
         parts.pop(name, None)
         if text != "fixed":
-            parts[name] = _parse(name, text)
+            parts[name] = _parse(name, searchable(config)[name], text)
     space = tuple(parts.values())
     return check_space(config, _fitting(config, space, {name for name, _ in named}))
 
@@ -128,7 +55,7 @@ def check_space(config: Config, space: Space) -> Space:
     if not space:
         raise ConfigError(
             "The search space is empty: every setting is fixed. Leave out some of the flags, or name what to search, "
-            "such as --space learning_rate=log(1e-4,3e-3)."
+            "such as --space gamma=0.9,0.95,0.99."
         )
     if len(combinations := shapes(space)) > MAX_PROGRAMS:
         raise ConfigError(
@@ -185,23 +112,25 @@ def shapes(space: Space) -> list[Settings]:
 # --- words of --space ----------------------------------------------------------------------------------------------
 
 
-def _named(word: str) -> tuple[str, str]:
+def _named(config: Config, word: str) -> tuple[str, str]:
     name, equals, text = word.partition("=")
     name = name.strip().replace("-", "_")
+    name = ALIASES.get(name, name)
     if not equals or not text.strip():
         raise ConfigError(f"--space has the word {word!r}, but each must be NAME=VALUES, such as gamma=0.9,0.95,0.99.")
-    if name not in searchable():
-        raise ConfigError(unknown_name("setting to search", name, list(searchable())))
+    if name not in searchable(config):
+        raise ConfigError(unknown_name("setting to search", name, list(searchable(config))))
     return name, text.strip()
 
 
-def _parse(name: str, text: str) -> Range | Choice:
+def _parse(name: str, kind: Any, text: str) -> Range | Choice:
     """One line of the space from its words."""
     if call := re.fullmatch(r"log\((.+),(.+)\)", text):
-        return _range(name, text, call[1], call[2], log=True)
+        return _range(name, kind, text, (call[1], call[2]), log=True)
     if ".." in text:
-        return _range(name, text, *text.split("..", 1), log=False)
-    values = tuple(_value(name, part) for part in _split(text))
+        low, high = text.split("..", 1)
+        return _range(name, kind, text, (low, high), log=False)
+    values = tuple(_value(name, kind, part) for part in _split(text))
     if len(set(values)) < len(values):
         raise ConfigError(f"--space {name}={text} names a value twice; name each once.")
     if len(values) == 1:
@@ -210,9 +139,9 @@ def _parse(name: str, text: str) -> Range | Choice:
     return Choice(name, values)
 
 
-def _range(name: str, text: str, low: str, high: str, log: bool) -> Range:
-    whole = searchable()[name] is int
-    ends = [_number(name, text, end) for end in (low, high)]
+def _range(name: str, kind: Any, text: str, words: tuple[str, str], log: bool) -> Range:
+    (low, high), whole = words, kind is int
+    ends = [_number(name, text, end) for end in words]
     if name not in TRACED:
         raise ConfigError(
             f"--space {name}={text} is a range, but each value of {name} is a program of its own; name a few values."
@@ -244,9 +173,8 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in re.split(r",(?![^(]*\))", text)]
 
 
-def _value(name: str, text: str) -> Any:
+def _value(name: str, kind: Any, text: str) -> Any:
     """A value as plain data: layer sizes stay text, such as 64x64."""
-    kind = searchable()[name]
     if name == "hidden_sizes":
         if not all(parse_whole(size) for size in text.split("x")):
             raise ConfigError(f"{name} has {text!r}, but layers are written with an x between, such as 64x64.")
@@ -267,22 +195,23 @@ def changes(config: Config, settings: Settings) -> Settings:
     return {name: _change(config, name, value) for name, value in settings.items()}
 
 
-def check_settings(settings: Settings) -> None:
+def check_settings(config: Config, settings: Settings) -> None:
     """Refuse settings, written by hand, that no search may change or that are not even of a kind to be read."""
+    known = searchable(config)
     for name, value in settings.items():
-        if name not in searchable():
-            raise ConfigError(f"{name} cannot be set here, only {', '.join(searchable())} can; leave it out.")
+        if name not in known:
+            raise ConfigError(f"{name} cannot be set here, only {', '.join(known)} can; leave it out.")
         if name in SCHEDULES and (isinstance(value, bool) or not isinstance(value, int | float | str)):
             raise ConfigError(f"{name} is {value!r}, but it must be a number or a schedule such as linear(1e-3, 0).")
         if name == "hidden_sizes" and isinstance(value, str):
-            _value(name, value)
+            _value(name, known[name], value)
 
 
 def _change(config: Config, name: str, value: Any) -> Any:
     if name == "hidden_sizes" and isinstance(value, str):
         return tuple(int(size) for size in value.split("x"))
     if name in SCHEDULES and not isinstance(value, str):
-        return scale_schedule(getattr(config.ppo, name), value)
+        return scale_schedule(getattr(config.learning, name), value)
     return value
 
 
@@ -298,7 +227,7 @@ def settings_of(config: Config, space: Space) -> Settings | None:
 
 def _own_value(config: Config, part: Range | Choice) -> Any:
     value = next(
-        getattr(group, part.name) for group in (config.ppo, config.net, config.env) if hasattr(group, part.name)
+        getattr(group, part.name) for group in (config.learning, config.net, config.env) if hasattr(group, part.name)
     )
     if part.name == "hidden_sizes":
         return "x".join(map(str, value))

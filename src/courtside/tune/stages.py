@@ -14,6 +14,7 @@ import numpy as np
 
 from courtside.config import Config
 from courtside.errors import ConfigError
+from courtside.health.verdict import longest_window
 from courtside.tune.trials import Stage
 
 TRIALS = 256
@@ -128,14 +129,15 @@ def stage_steps(config: Config, number: int, count: int, is_accelerator: bool) -
     """Length of the runs of a stage; the last is as long as the preset's.
 
     The first has a share of that, but no less than three windows of the verdict, two to learn in and one to be judged by,
-    and no less than one update.
+    and no less than one update, or three times what is collected before learning begins.
     """
     full = config.run.total_timesteps
     if number == count:
         return full
-    window = max((threshold.window_steps for threshold in config.thresholds), default=0)
+    window = longest_window(config.thresholds)
     share = LONGER_SHARE if is_accelerator else FIRST_SHARE
-    return min(full, max(full // share, 3 * window, config.batch_size) * 2 ** (number - 1))
+    least = 3 * config.mad4pg.pretrain if config.is_off_policy else config.batch_size
+    return min(full, max(full // share, 3 * window, least) * 2 ** (number - 1))
 
 
 def plan_by_budget(config: Config, wish: Wish, machine: Machine) -> tuple[tuple[Stage, ...], int]:

@@ -24,8 +24,10 @@ from courtside import checkpoint, storage
 from courtside.config import Config
 from courtside.engines import COMPILE_THREAD, MAX_CHUNK
 from courtside.errors import CheckpointError
+from courtside.metric_names import is_evaluation
 from courtside.population.batch import group_by_program, program_key
 from courtside.population.engine import PopulationEngine, members_that_fit, trains_side_by_side
+from courtside.train import evaluation_metrics, evaluation_seed
 from courtside.types import TrainState
 
 SAVE_SECONDS = 10.0
@@ -34,7 +36,7 @@ WIDE = 64
 """Members that an accelerator trains at once."""
 
 Columns = dict[str, np.ndarray]
-"""One array per metric: [members, updates]."""
+"""One array per metric: [members, updates]; of evaluations not a number where there was none."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ def train_batch(
 ) -> Generator[Chunk, None, list[Columns]]:
     """Train every config for `steps` steps, from where the folder says; returns the columns of each, by name.
 
-    A config's own length says where its schedules end, which may be later: a short stage is the beginning of a whole run.
+    Members are evaluated, when a run of their own would be and at the end, where `names` asks for what that tells. A config's own length says where its schedules end, which may be later: a short stage is the beginning of a whole run.
     Closing the generator saves what is under way.
     """
     storage.make_folder(folder)
@@ -165,13 +167,19 @@ def _train_wave(
     engine = program.engine
     engine.replace_members([*configs, *[configs[-1]] * (programs.width - len(configs))])
     state, update, pieces = _load(engine, path, len(configs))
+    every, told = config.eval_updates, [name for name in names if is_evaluation(name)]
     saved = time.monotonic()
     while update < num_updates:
-        length, begun = min(program.length, num_updates - update, MAX_CHUNK), time.perf_counter()
+        pause = every - update % every if every and told else MAX_CHUNK
+        length, begun = min(program.length, num_updates - update, pause, MAX_CHUNK), time.perf_counter()
         state, rows = engine.run_chunk(state, length)
         seconds = time.perf_counter() - begun
         program.length = max(1, min(int(CHUNK_SECONDS * length / max(seconds, 1e-6)), 4 * length))
         update += length
+        if every and told:
+            is_due = update % every == 0 or update == num_updates
+            rows = rows | _evaluate(engine, state, update if is_due else None, told, length)
+        seconds = time.perf_counter() - begun
         pieces.append({name: rows[name][: len(configs)] for name in names if name in rows})
         if time.monotonic() - saved > SAVE_SECONDS and update < num_updates:
             _save(path, engine.members(state)[: len(configs)], update, pieces)
@@ -185,6 +193,19 @@ def _train_wave(
                 _write_columns(path, pieces)
             raise
     _write_columns(path, pieces)
+
+
+def _evaluate(engine: PopulationEngine, state: Any, update: int | None, names: Sequence[str], length: int) -> Columns:
+    """Columns of a chunk of `length` updates that tell of the evaluation after its last; None: there is none."""
+    found = {name: np.full((engine.num_members, length), np.nan, np.float32) for name in names}
+    if update is not None:
+        run = engine.configs[0].run
+        seeds = [evaluation_seed(config.run.seed, update) for config in engine.configs]
+        for i, episodes in enumerate(engine.play(state, seeds, run.eval_episodes, run.eval_deterministic)):
+            metrics = evaluation_metrics(episodes)
+            for name in names:
+                found[name][i, -1] = metrics.get(name, np.nan)
+    return found
 
 
 def _state_path(path: Path) -> Path:

@@ -16,6 +16,20 @@ NAMES = {
     "losses/value_loss": "value loss",
     "losses/policy_loss": "policy loss",
     "losses/grad_norm": "gradient norm",
+    "charts/score": "score of the best agent",
+    "losses/critic_loss": "critic loss",
+    "losses/actor_loss": "actor loss",
+    "losses/value_std": "spread of the predicted value",
+    "losses/target_mean": "target of the critic",
+    "losses/td_error": "error of the critic",
+    "losses/critic_grad_norm": "gradient norm of the critic",
+    "losses/actor_grad_norm": "gradient norm of the actor",
+    "losses/target_gap": "distance of the target networks",
+    "health/mass_first": "probability on the first atom",
+    "health/mass_last": "probability on the last atom",
+    "health/noise_effect": "effect of the noise",
+    "charts/noise_scale": "scale of the noise",
+    "replay/age": "age of what is replayed",
 }
 FAR_AWAY = 10.0
 """Standard errors from which on a deviation is called far."""
@@ -49,6 +63,35 @@ HINTS = {
     "the advantages.",
     ("losses/policy_loss", "below"): "The surrogate gains more than it should: look at the ratio clip and at the "
     "normalisation of the advantages.",
+    ("losses/critic_loss", "above"): "The critic fits its targets badly: look at the projection on the atoms, at the discount "
+    "of an n-step entry, and at what the critic is shown.",
+    ("losses/critic_loss", "below"): "The critic's targets are easier than they should be: look at the rewards of the n-step "
+    "entries, at the projection, and at whether the slow copies make the targets.",
+    ("losses/actor_loss", "above"): "The actor finds less value than it should: look at which way it climbs, and at whether "
+    "its gradient flows through the critic.",
+    ("losses/actor_loss", "below"): "The actor finds more value than it should: look at the critic's targets.",
+    ("losses/target_mean", "above"): "Targets are too high: look at the bootstrap (a terminal state has none), at the product "
+    "of discounts, and at the slow copies.",
+    ("losses/target_mean", "below"): "Targets are too low: look at the bootstrap (a time limit has one), at the n-step sums "
+    "and at the discount.",
+    ("losses/value_std", "above"): "The predicted distribution is too wide: look at the projection and at the atoms.",
+    ("losses/value_std", "below"): "The predicted distribution is too narrow: look at the projection and at the targets.",
+    ("losses/td_error", "above"): "The critic is further from its targets: look at the targets and at the critic's rate.",
+    ("losses/target_gap", "above"): "The slow copies stay behind: look at tau, C and when they move.",
+    ("losses/target_gap", "below"): "The slow copies follow too closely: look at tau, C and when they move.",
+    ("losses/actor_grad_norm", "above"): "The actor's gradient is larger: look at what reaches it through the critic.",
+    ("losses/actor_grad_norm", "below"): "The actor's gradient is smaller: look at whether it still flows through the "
+    "critic, and at saturated actions.",
+    ("losses/critic_grad_norm", "above"): "The critic's gradient is larger: look at its loss and at what scales observations.",
+    ("losses/critic_grad_norm", "below"): "The critic's gradient is smaller: look at its loss and at the weights of entries.",
+    ("health/mass_first", "above"): "Targets pile up at vmin: look at the sign of rewards and at the bootstrap.",
+    ("health/mass_last", "above"): "Targets pile up at vmax: look at the bootstrap and at the n-step sums.",
+    ("health/noise_effect", "above"): "Exploration moves actions further: look at the scale and the kind of the noise.",
+    ("health/noise_effect", "below"): "Exploration hardly moves actions: look at the scale of the noise and at what clips.",
+    ("charts/noise_scale", "above"): "The noise anneals too late: look at the score that it follows.",
+    ("charts/noise_scale", "below"): "The noise anneals too early: look at the score that it follows.",
+    ("replay/age", "above"): "What is replayed is older: look at how entries are drawn and which are overwritten.",
+    ("replay/age", "below"): "What is replayed is newer: look at how entries are drawn and which are overwritten.",
     ("charts/episodic_return", "below"): "The agent learns more slowly or something else: if the losses are inside their "
     "bands, look at the world, at its observations and at the mapping of actions.",
     ("charts/episodic_return", "above"): "The agent does better than the code that was measured: an improvement, or a "
@@ -99,7 +142,8 @@ def hints(report: Report) -> list[str]:
                 "Something that ended or was logged is no longer: look at the ends of episodes and at the metrics' names."
             )
         else:
-            metric = "charts/episodic_return" if result.metric.startswith("agents/") else result.metric
+            is_return = result.metric.startswith("agents/") or result.metric == "charts/score"
+            metric = "charts/episodic_return" if is_return else result.metric
             found.append(HINTS.get((metric, result.direction), ""))
     return [hint for hint in dict.fromkeys(found) if hint][:3]
 

@@ -1,0 +1,146 @@
+"""What only runs that learn from a replay can suffer from, in histories that show it; and silence where all is well."""
+
+import re
+import shlex
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from histories import REPLAY_CONFIG, UPDATES, failing, make_replayed, replayed_columns
+
+from courtside.cli.flags import read_config
+from courtside.config import Threshold, override
+from courtside.health import diagnose, value_range
+from courtside.health.history import History, make_case
+
+RETURN = "charts__episodic_return"
+TIME = np.linspace(0.0, 1.0, UPDATES)
+FAILING = {RETURN: failing()}
+DDPG = override(REPLAY_CONFIG, algo="ddpg")
+
+
+def evaluations(level):
+    return [
+        {"step": u * 512, "update": u, "eval/episodic_return": level, "eval/episodic_return_std": 2.0}
+        for u in range(20, UPDATES + 1, 20)
+    ]
+
+
+def changed(**settings):
+    return override(REPLAY_CONFIG, **settings)
+
+
+SICK = {
+    "value-range-clipped": make_replayed(**FAILING, health__clipped_high=0.4, health__target_high=104.0),
+    "value-range-too-wide": make_replayed(changed(vmin=-2e4, vmax=2e4), **FAILING),
+    "target-runaway": make_replayed(DDPG, **FAILING, losses__target_mean=10.0 ** (6 * TIME)),
+    "target-lag": make_replayed(changed(tau=1e-6), **FAILING, losses__target_gap=0.8),
+    "replay-too-small": make_replayed(
+        changed(buffer_size=1_024, pretrain=512), **FAILING, replay__size=1_024.0, replay__age=500.0, charts__episodic_length=200.0
+    ),
+    "replay-stale": make_replayed(changed(pretrain=80_000), **FAILING),
+    "actor-saturated": make_replayed(**FAILING, health__action_at_bound=1.0, losses__actor_grad_norm=1e-7),
+    "noise-gone": make_replayed(changed(e="0"), **FAILING, charts__noise_scale=0.0),
+    "noise-never-anneals": make_replayed(evals=evaluations(85.0), **{RETURN: failing(40.0)}),
+}  # fmt: skip
+"""Histories in which something is wrong, by what it is."""
+
+
+@pytest.mark.parametrize("kind", SICK)
+def test_what_is_wrong_comes_first_and_says_what_to_type(kind):
+    (finding, *_) = diagnose.diagnose(SICK[kind])
+    assert (finding.kind, finding.sick) == (kind, True)
+    assert all(any(letter.isdigit() for letter in sentence) for sentence in finding.evidence)
+    assert finding.cause.endswith(".")
+    flags = re.match(r'(--[\w-]+( [\w.+-]+| "[^"]+")? ?)+', finding.remedy)
+    read_config(["pendulum-d4pg", *shlex.split(flags[0])])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_healthy_run_has_no_findings(seed):
+    case = make_replayed(evals=evaluations(92.0)[-3:], seed=seed)
+    assert diagnose.diagnose(case) == []
+    for updates in (20, 60, 120):
+        assert diagnose.diagnose(replace(case, history=case.history.upto(updates), finished=False)) == []
+
+
+@pytest.mark.parametrize("kind", SICK)
+def test_it_is_no_illness_where_the_task_is_solved(kind):
+    case = SICK[kind]
+    case.history.columns["charts/episodic_return"], kept = (
+        replayed_columns()["charts/episodic_return"],
+        case.history["charts/episodic_return"],
+    )
+    try:
+        assert [finding.kind for finding in diagnose.diagnose(case) if finding.sick] == []
+    finally:
+        case.history.columns["charts/episodic_return"] = kept
+
+
+def test_what_ppo_logs_is_not_missed():
+    """No entropy, no KL, no explained variance, one episode in many updates: none of that is an illness here."""
+    episodes = np.where(np.arange(UPDATES) % 4 == 0, 1.0, 0.0)
+    assert diagnose.diagnose(make_replayed(charts__episodes=episodes, health__action_at_bound=0.8)) == []
+
+
+@pytest.mark.parametrize(
+    ("edge", "settings", "reach", "fits"),
+    [
+        (
+            1,
+            {"gamma": 0.95, "rollout": 3},
+            108.0,
+            140.0,
+        ),  # for ever 156, but no episode pays more than a bit above the best
+        (1, {"gamma": 0.5, "rollout": 1}, 60.0, 120.0),  # never less than what is there, and what is cut off
+        (0, {"gamma": 0.9, "rollout": 1}, -14.0, -50.0),  # R = -5 in a step, for ever
+    ],
+)
+def test_the_range_that_would_fit(edge, settings, reach, fits):
+    side = value_range.EDGES[edge]
+    case = make_replayed(
+        changed(**settings), **{side.target.replace("/", "__"): reach, side.clipped.replace("/", "__"): 0.1}
+    )
+    assert value_range.fitting(case, side) == fits
+
+
+def test_each_group_of_agents_is_looked_at():
+    """Where one agent's loss is the other's gain, their mean tells nothing."""
+    groups = {"losses__runner_0__target_mean": 1e5 * TIME, "losses__chaser_0__target_mean": -1e5 * TIME}
+    found = diagnose.diagnose(make_replayed(DDPG, **FAILING, **groups))
+    assert found[0].kind == "target-runaway"
+
+
+def test_a_run_judged_by_its_score_is_measured_by_it():
+    config = replace(
+        REPLAY_CONFIG,
+        thresholds=(Threshold("charts/score", ">=", 1.0, window_episodes=100), Threshold("eval/score", ">=", 2.4)),
+    )
+    flat = {"charts__score": 0.1 + 0.0 * TIME, RETURN: 0.05}
+    found = {
+        f.kind: f for f in diagnose.diagnose(make_replayed(changed_score(config), **flat, charts__noise_scale=0.0))
+    }
+    assert "The score went from 0.1 to 0.1" in found["noise-gone"].evidence[-1]
+    assert "--anneal-max 1" in found["noise-gone"].remedy
+
+
+def changed_score(config):
+    return override(config, anneal="score", anneal_max=0.1)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_detector_trips_over_odd_histories(seed):
+    generator = np.random.default_rng(seed)
+    columns = replayed_columns(seed=seed)
+    odd = (lambda x: x * np.nan, np.zeros_like, lambda x: x * 1e30, lambda x: np.where(x > np.nanmedian(x), np.nan, x))
+    for name in generator.choice(list(columns), 10, replace=False):
+        columns[name] = odd[generator.integers(len(odd))](columns[name])
+    for name in generator.choice(list(columns), 6, replace=False):
+        del columns[name]
+    counted = np.arange(1, UPDATES + 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for updates in (0, 1, 20, UPDATES):
+            case = make_case(REPLAY_CONFIG, History(counted, counted, columns).upto(updates), evaluations(np.nan))
+            assert isinstance(diagnose.diagnose(case), list)

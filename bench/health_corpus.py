@@ -9,7 +9,7 @@ Equinox, Optax, safetensors, Rich and NumPy. `health_table.py` reads what comes 
 
     index.json         per set-up: its settings, what counts as the right cause, the names of the metrics, and for each
                        run its seed, its split, whether it passed its verdict and whether it counts as sick
-    SPLIT-GROUP.npz    `LABEL/rows` [runs, updates, metrics] and `LABEL/evals` [runs, evaluations, 5], float32
+    SPLIT-GROUP.npz    `LABEL/rows` [runs, updates, metrics] and `LABEL/evals` [runs, evaluations, 6], float32
 """
 
 import argparse
@@ -33,6 +33,7 @@ import numpy as np
 from courtside import backend, storage
 from courtside.config import Config, override, to_json
 from courtside.engines import MAX_CHUNK
+from courtside.episodes import Episodes
 from courtside.health.verdict import Verdict, VerdictTracker
 from courtside.population.batch import Columns, member_rows, program_key
 from courtside.population.engine import PopulationEngine, members_that_fit
@@ -42,7 +43,7 @@ from health_setups import Setup, all_setups
 SPLITS = ("calibration", "test")
 FIRST_SEED = {"calibration": 1001, "test": 2001}
 """Seeds that nothing else in this folder uses; the splits share none."""
-EVALS = ("step", "update", "eval/episodic_return", "eval/episodic_return_std", "eval/episodic_length")
+EVALS = ("step", "update", "eval/episodic_return", "eval/episodic_return_std", "eval/episodic_length", "eval/score")
 NUM_EVALS = 10
 
 
@@ -67,7 +68,9 @@ class Run:
     @functools.cached_property
     def verdict(self) -> Verdict:
         tracker = VerdictTracker(self.member.setup.config.thresholds)
-        tracker.add(member_rows(self.member.setup.config, self.columns))
+        evals = [dict(zip(EVALS, row, strict=True)) for row in self.evals]
+        rows = [*member_rows(self.member.setup.config, self.columns), *evals]
+        tracker.add(sorted(rows, key=lambda row: row["update"]))  # an evaluation comes after the update that it is of
         return tracker.verdict()
 
     @property
@@ -121,7 +124,7 @@ def group_members(members: Sequence[Member]) -> list[list[Member]]:
     groups: dict[Hashable, list[Member]] = defaultdict(list)
     for member in members:
         config = member.setup.config  # in one program all would wait for the longest
-        groups[program_key(config), config.num_updates, config.ppo.update_epochs].append(member)
+        groups[program_key(config), config.num_updates, config.gradient_steps].append(member)
     return sorted(groups.values(), key=lambda group: -group[0].setup.config.run.total_timesteps * len(group))
 
 
@@ -191,8 +194,14 @@ def evaluate(stage: PopulationEngine, configs: Sequence[Config], state: Any, upd
     seeds = [evaluation_seed(config.run.seed, update) for config in configs]
     played = stage.play(state, seeds, run.eval_episodes, run.eval_deterministic)
     return [
-        (step, update, *(float(x) for x in (np.mean(e.returns), np.std(e.returns), np.mean(e.lengths)))) for e in played
+        (step, update, *map(float, (np.mean(e.returns), np.std(e.returns), np.mean(e.lengths), best_agents(e))))
+        for e in played
     ]
+
+
+def best_agents(episodes: Episodes) -> float:
+    """Mean return of the best agent."""
+    return float(np.mean(np.max(np.asarray(episodes.agent_returns), axis=-1)))
 
 
 def poison(state: Any, who: Sequence[bool]) -> Any:

@@ -16,6 +16,7 @@ from courtside.config import Config, EnvConfig, PPOConfig, RunConfig, Threshold,
 from courtside.envs.multigrid.state import Action
 from courtside.presets import PRESETS
 from courtside.schedules import parse_schedule
+from health_family import family_setups
 
 RETURN = "charts/episodic_return"
 TOO_FAST = ("kl-spikes", "clip-saturated", "entropy-collapse")
@@ -52,7 +53,13 @@ class Setup:
 
 
 def all_setups() -> list[Setup]:
-    return [*healthy_setups(), *sick_setups()]
+    return [*healthy_setups(), *sick_setups(), *replayed_setups()]
+
+
+def replayed_setups() -> Iterator[Setup]:
+    """Healthy and sick ones of the algorithms that learn from a replay."""
+    for name, base, config, kinds in family_setups():
+        yield sick(name, base, config, *kinds) if kinds else Setup(name=name, base=base, config=config)
 
 
 def healthy_setups() -> list[Setup]:

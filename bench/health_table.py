@@ -29,7 +29,7 @@ from health_corpus import EVALS, SPLITS
 
 FOUND_AIM, FLAGGED_AIM = 0.90, 0.05
 """At least that share of the sick runs found with the right cause; at most that share of the healthy ones flagged."""
-NO_PRESETS = ("acrobot/",)
+NO_PRESETS = ("acrobot/", "swing-", "hills-")
 """Healthy set-ups that are no presets; they are listed, and counted with the others."""
 
 
@@ -88,11 +88,12 @@ def read_corpus(folder: Path, split: str) -> Iterator[tuple[str, tuple[str, ...]
     files = {group: np.load(path) for group in groups if (path := folder / f"{split}-{group}.npz").exists()}
     for entry in json.loads((folder / "index.json").read_text()):
         arrays, config = files["sick" if entry["kinds"] else "healthy"], from_json(entry["config"])
-        rows, evals = arrays[f"{entry['label']}/rows"], arrays[f"{entry['label']}/evals"]
+        rows, evaluated = arrays[f"{entry['label']}/rows"], arrays[f"{entry['label']}/evals"]
         records = [record for record in entry["runs"] if record["split"] == split]
-        for record, columns, evaluations in zip(records, rows, evals, strict=True):
+        for record, columns, evaluations in zip(records, rows, evaluated, strict=True):
             history = from_columns(dict(zip(entry["metrics"], columns.T, strict=True)), config.batch_size)
-            case = make_case(config, history, [dict(zip(EVALS, row.tolist(), strict=True)) for row in evaluations])
+            evals = [dict(zip(EVALS, row.tolist(), strict=False)) for row in evaluations]  # older ones have no score
+            case = make_case(config, history, evals)
             yield entry["label"], tuple(entry["kinds"]), record, case
 
 

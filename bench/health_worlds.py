@@ -1,4 +1,4 @@
-"""Worlds that were broken on purpose, for the corpus of sick runs: any world of ours with one thing changed.
+"""Worlds for the corpus of sick runs: any world of ours with one thing changed, and one where exploration decides.
 
 `--env-id health_worlds:altered --env-options world=cartpole obs_scale=1000` (with this folder on Python's path).
 """
@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray
 
-from courtside.envs.base import Env, EnvSpec
+from courtside.envs.base import Env, EnvSpec, make_timestep
 from courtside.registry import make_jax_env
 from courtside.spaces import Box, Space
 from courtside.types import Obs, TimeStep
@@ -81,3 +81,42 @@ def _scaled(space: Space, factor: float) -> Space:
         return space
     low, high = ((bound * abs(factor)).ravel() for bound in (space.low_array, space.high_array))
     return Box(tuple(low.tolist()), tuple(high.tolist()), space.shape, space.dtype_name)
+
+
+@dataclass(frozen=True)
+class Hills:
+    """Agents on a line between -2 and 2, all paid the mean of their heights: a low hill is near, a high one farther off.
+
+    Who tries little never meets the high one. An agent sees where everybody stands, itself first.
+    """
+
+    num_agents: int = 1
+    stride: float = 0.3
+
+    @property
+    def spec(self) -> EnvSpec:
+        observation = Box(-2.0, 2.0, (self.num_agents,))
+        return EnvSpec(
+            name="hills",
+            observation=observation,
+            action=Box(-1.0, 1.0, (1,)),
+            num_agents=self.num_agents,
+            time_limit=30,
+        )
+
+    def reset(self, key: PRNGKeyArray) -> tuple[Array, Obs]:
+        place = jax.random.uniform(key, (self.num_agents,), minval=-0.1, maxval=0.1)
+        return place, self._show(place)
+
+    def step(self, state: Array, action: Array, key: PRNGKeyArray) -> tuple[Array, TimeStep]:
+        place = jnp.clip(state + self.stride * jnp.clip(action[:, 0], -1, 1), -2, 2)
+        height = 0.3 * jnp.exp(-jnp.square(place / 0.3)) + jnp.exp(-jnp.square((place - 1.4) / 0.4))
+        reward = jnp.broadcast_to(jnp.mean(height), place.shape)
+        return place, make_timestep(self._show(place), reward, jnp.zeros(self.num_agents, bool))
+
+    def _show(self, place: Array) -> Obs:
+        return jnp.stack([jnp.roll(place, -i) for i in range(self.num_agents)])
+
+
+def hills(num_agents: int = 1, stride: float = 0.3) -> Hills:
+    return Hills(num_agents, stride)

@@ -22,7 +22,7 @@ _TENNIS = Config(
     env=EnvConfig(env_id="tennis", env_options=("fresh_serve=true",), score_cap=1.3, num_envs=16),
     net=NetConfig(hidden_sizes=(128, 128), activation="relu", learners="shared"),
     mad4pg=MAD4PGConfig(
-        num_steps=4, updates_per_step=0.25, rollout=3, buffer_size=200_000, pretrain=10_000,
+        num_steps=16, updates_per_step=0.25, rollout=3, buffer_size=100_000, pretrain=10_000,
         actor_learn_rate="linear(5e-4, 0)", critic_learn_rate="linear(1e-3, 0)", tau=5e-3, vmin=-0.1, vmax=1.0,
         e="0.3", e_min=0.05, anneal_max=1.5, l2=0.0, norm_obs=True,
     ),

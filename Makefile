@@ -36,7 +36,7 @@ demo: $(VENV)/installed ## train the default preset to its verdict
 	$(BIN)/courtside train --require-pass $(ARGS)
 
 test: $(VENV)/installed-test ## run the tests
-	$(BIN)/python -m pytest -n logical --maxprocesses 8 $(ARGS)
+	$(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadfile $(ARGS)
 
 lint: $(VENV)/installed-dev ## check style and types
 	$(BIN)/ruff check

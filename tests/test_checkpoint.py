@@ -267,7 +267,7 @@ def test_other_layer_sizes(saved):
         load(saved, make_state(hidden=16))
     message = str(caught.value)
     assert "params.layers.0.bias is float32 (8,) in the checkpoint, float32 (16,) here" in message
-    assert "layer sizes" in message
+    assert "sizes of the network (--hidden-sizes, --shared-torso)" in message
     assert "more differ" in message
 
 

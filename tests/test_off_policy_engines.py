@@ -196,13 +196,18 @@ def test_a_loaded_policy_answers_in_the_envs_own_range(run_dir):
 
 def test_a_checkpoint_of_another_size_names_both_sizes(run_dir):
     other = make_engine(override(ANSWER, hidden_sizes=(24, 12)))
-    with pytest.raises(CheckpointError, match=r"hidden layers of 16 units, the one here of 24, 12; .*--hidden-sizes"):
+    with pytest.raises(
+        CheckpointError, match=r"of 24, 12\. The layer sizes \(--hidden-sizes\) must be the same"
+    ) as caught:
         checkpoint.load_latest(run_dir, other.template())
+    assert "hidden layers of 16 units" in str(caught.value)
+    assert "learners.0" not in str(caught.value)
     atoms = make_engine(override(ANSWER, num_atoms=51))
     with pytest.raises(
         CheckpointError, match=r"critic.head.bias is float32 \(31,\) .* float32 \(51,\) here.*--num-atoms"
-    ):
+    ) as caught:
         checkpoint.load_latest(run_dir, atoms.template())
+    assert "--shared-torso" not in str(caught.value)
 
 
 # --- opponents, memory, worlds outside JAX ------------------------------------------------------------------------------

@@ -118,11 +118,12 @@ def test_updates_without_an_episode_have_no_return_in_the_file(config):
 def test_losses_are_blank_until_the_first_gradient_step_and_never_after(config):
     log = RunLog.create(config)
     broken = {"charts/learning_steps": 0.0, "losses/critic_loss": math.nan, "health/obs_std": math.nan}
+    broken |= {"health/racket_0/mass_last": math.nan}
     rows = [row(1) | broken, row(2) | broken | {"charts/learning_steps": 8.0}]
     log.on(Progress(1024, 2, rows, 0.5, 1e5, None))
     log.close()
     filling, learning = read_rows(log.folder)
-    assert filling["losses/critic_loss"] is None
+    assert filling["losses/critic_loss"] is filling["health/racket_0/mass_last"] is None
     assert math.isnan(filling["health/obs_std"]), "an observation that is no number is told at any time"
     assert math.isnan(learning["losses/critic_loss"])
 

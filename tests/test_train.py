@@ -190,11 +190,36 @@ def test_the_score_ranks_evaluations_where_the_run_is_judged_by_it():
     judged = replace(CONFIG, thresholds=(Threshold("eval/score", ">=", 2.4),))
     metrics, score, is_best = train.judge_evaluation(CONFIG, episodes, best_score=3.0)
     assert (metrics["eval/episodic_return"], metrics["eval/score"]) == (2.5, 3.5)
+    assert (metrics["eval/episodic_return_std"], metrics["eval/score_std"]) == (0.5, 0.5)
     assert (score, is_best) == (2.5, False)
     assert train.judge_evaluation(judged, episodes, best_score=3.0)[1:] == (3.5, True)
     assert train.judge_evaluation(judged, episodes, best_score=3.5)[1:] == (3.5, True), "a tie of several agents"
     alone = Episodes(agents[:, 0], np.array([3, 5]), agents[:, :1], {})
     assert train.judge_evaluation(judged, alone, best_score=3.5)[1:] == (3.5, False)
+
+
+class FilledFirst:
+    """An engine that makes one gradient step an update from the eighth on; every look at its split finds the next number."""
+
+    def __init__(self):
+        self.done, self.shares = 0, iter((0.99, 0.6, 0.3))
+
+    def run_chunk(self, state, num_updates):
+        self.done += num_updates
+        steps = np.maximum(np.arange(self.done - num_updates, self.done) - 6, 0)
+        return state, {"charts/learning_steps": steps}
+
+    def rollout_share(self, state, num_updates, seconds):
+        return next(self.shares)
+
+
+def test_the_split_is_measured_again_when_learning_begins():
+    """Chunks of two: the replay is filled in three, and the fourth learns in its second half only."""
+    engine, pace, found = FilledFirst(), train.Pace(), []
+    for _ in range(6):
+        train.run_timed(engine, pace, None, 2)
+        found.append(pace.share)
+    assert found == [None, None, 0.99, 0.6, 0.3, 0.3]
 
 
 def test_judged_by_evaluations_that_are_off_is_told_before():

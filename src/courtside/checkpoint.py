@@ -309,13 +309,17 @@ def _check_fit(
     ]
     if not faults:
         return
+    there, here = _hidden_layers(everything), _hidden_layers(wanted)
+    if there and here and there != here:
+        raise CheckpointError(
+            f"Checkpoint {path} does not fit: its network has hidden layers of {there} units, the one here of {here}. "
+            "The layer sizes (--hidden-sizes) must be the same as in the run."
+        )
     faults.sort(key=lambda fault: not _is_of_network(fault))
     more = f", and {len(faults) - 3} more differ" if len(faults) > 3 else ""
-    there, here = _hidden_layers(everything), _hidden_layers(wanted)
-    sizes = f"its network has hidden layers of {there} units, the one here of {here}; " if there != here else ""
     raise CheckpointError(
-        f"Checkpoint {path} does not fit: {sizes}{'; '.join(faults[:3])}{more}. "
-        f"{_fit_hint(faults)} must be the same as in the run."
+        f"Checkpoint {path} does not fit: {'; '.join(faults[:3])}{more}. "
+        f"{_fit_hint(faults, wanted)} must be the same as in the run."
     )
 
 
@@ -331,10 +335,14 @@ def _words(entry: dict[str, Any] | None) -> str:
     return "absent" if entry is None else f"{entry['dtype']} {tuple(entry['shape'])}"
 
 
-def _fit_hint(faults: list[str]) -> str:
+def _fit_hint(faults: list[str], wanted: dict[str, Any]) -> str:
+    """Which settings decide the shapes that differ, of those that the run has."""
+    has_replay = any(name.startswith("memory.") for name in wanted)
     if _is_of_network(faults[0]):
-        return "The layer sizes of the network (--hidden-sizes, --shared-torso, --num-atoms) and the env"
-    return "The env, --num-envs and the layer sizes (--hidden-sizes)"
+        other = "--num-atoms, --ensemble" if has_replay else "--shared-torso"
+        return f"The sizes of the network (--hidden-sizes, {other}) and the env"
+    replay = ", --num-steps, --rollout, --buffer-size" if has_replay else ""
+    return f"The env, --num-envs{replay} and the layer sizes (--hidden-sizes)"
 
 
 def _is_of_network(fault: str) -> bool:

@@ -198,7 +198,7 @@ class MAD4PGConfig:
     per_beta: float = 0.4
     """Prioritized: how far weights make up for it, from 0 (not at all) to 1 (fully)."""
     ensemble: int = 1
-    """Policies that each agent learns side by side, one of them drawn for each episode (K)."""
+    """Policies that each agent learns side by side; they take turns, episode by episode (K)."""
     l2: float = 1e-4
     """Weight decay of actors and critics, added to the gradient."""
     max_grad_norm: float = 0.0

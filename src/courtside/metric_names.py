@@ -31,6 +31,11 @@ def score_metric(config: Config) -> str:
     return SCORE if is_judged else RETURN
 
 
+def std_of(metric: str) -> str:
+    """The metric that tells by how much the episodes of an evaluation differ in one of its means."""
+    return f"{metric}_std"
+
+
 def is_per_episode(metric: str) -> bool:
     """Whether a metric has no value in an update without an episode's end, and weighs as many as ended."""
     return metric.startswith(PER_EPISODE)
@@ -42,8 +47,9 @@ def has_learned(row: Mapping[str, Any]) -> bool:
 
 
 def is_of_learning(metric: str) -> bool:
-    """Whether a metric comes from gradient steps."""
-    return metric.startswith(OF_LEARNING)
+    """Whether a metric comes from gradient steps; an agent's own (`health/racket_0/mass_last`) is as the one of all."""
+    kind, _, rest = metric.partition("/")
+    return f"{kind}/{rest.rpartition('/')[2]}".startswith(OF_LEARNING)
 
 
 def is_evaluation(metric: str) -> bool:

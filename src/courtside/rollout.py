@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key, PRNGKeyArray
 
-from courtside.algos.team import Team, join_actions, noise_from_bits, noise_sizes
+from courtside.algos.team import Team, join_actions, noise_from_bits, noise_sizes, note_ends
 from courtside.algos.team import act as team_acts
 from courtside.envs.base import Env, EnvSpec
 from courtside.envs.wrappers import draw_fresh, start_episode, step_episode
@@ -83,6 +83,7 @@ def collect(env: Env, team: Team, state: TrainState) -> tuple[TrainState, Rollou
         env_state, timestep, end = jax.vmap(lambda *args: step_episode(env, *args, score_cap=team.score_cap))(
             env_state, join_actions(team, actions, jnp), keys_now, fresh_now if ahead else start(fresh_now)
         )
+        memories = note_ends(team, memories, end.ended)
         flags = (timestep.reward, timestep.terminated, timestep.truncated)
         seen = (features, actions, *flags, rows_of(team, timestep.final_obs))
         return (env_state, timestep.obs, memories), (seen, ~before, end)

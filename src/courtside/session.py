@@ -195,47 +195,64 @@ def _drive(
     account: Account = Account(),  # noqa: B008 (frozen)
 ) -> Result:
     """Hand every event to its consumers until the run ends or a signal asks it to stop."""
-    tracker = VerdictTracker(config.thresholds)
-    tracker.add(runlog.read_history(log.folder))
-    watch = ScoreWatch(config, runlog.read_rows(log.folder))
+    done = 0 if state is None else int(state.update)
+    watch = ScoreWatch(config, runlog.read_rows(log.folder), done)
     saver = Saver(log.folder, config, pipeline_of(config, engine), memory.tree_mb(engine.template()))
     insurer = _insure(config, engine, saver, account)
+    course = _Course(config, log, saver, done)
     events = run_training(config, engine=engine, state=state, insurance=insurer, watch=watch)
-    update = 0 if state is None else int(state.update)
-    step = update * config.batch_size
-    begun, finished = time.perf_counter(), False
+    begun = time.perf_counter()
     with Signals() as signals, contextlib.closing(log):
         for event in events:
             tell(view, event)
             log.on(event)
-            match event:
-                case Progress():
-                    tracker.add(event.rows)
-                case Evaluated():
-                    tracker.add([{"step": event.step, "update": event.update, **event.metrics}])
-                    saver.save_if_best(event)
-                case Settled():
-                    step, update = event.step, event.update
-                    saver.keep_moment(event)
-                    if saver.is_due() or signals.caught or event.is_last:
-                        log.sync()
-                        saver.save(event)
-                case Rewound():
-                    tracker = _go_back(event, config, saver, log)
-                case Racing() if signals.caught:
-                    update = saver.newest_update  # what came after it is made again, and so is the race
-                    step = update * config.batch_size
-                case Finished():
-                    finished = True
-            if signals.caught and may_stop(event):
+            is_stopping = bool(signals.caught)  # a signal that comes while this is saved waits for the next event
+            course.on(event, is_stopping)
+            if is_stopping and may_stop(event):
                 break
         events.close()
-        verdict = tracker.verdict() if finished and config.thresholds else None
+        finished, verdict = course.finished, course.tracker.verdict()
         if finished and stopping.writes_verdict(config):
             account = insurer.account if insurer else account
-            log.write_verdict(_verdict_record(tracker.verdict(), config, account, watch.stop))
-    seconds = time.perf_counter() - begun
-    return Result(log.folder, verdict, finished, signals.caught, step, update, seconds, saver.newest, watch.stop)
+            log.write_verdict(_verdict_record(verdict, config, account, watch.stop))
+    return Result(
+        run_dir=log.folder, verdict=verdict if finished and config.thresholds else None, finished=finished,
+        stopped_by=signals.caught, step=course.update * config.batch_size, update=course.update,
+        seconds=time.perf_counter() - begun, checkpoint=saver.newest, score_stop=watch.stop,
+    )  # fmt: skip
+
+
+class _Course:
+    """How far a run has come, what is judged of it, and what is saved on the way."""
+
+    def __init__(self, config: Config, log: RunLog, saver: Saver, update: int) -> None:
+        self.config, self.log, self.saver, self.update = config, log, saver, update
+        self.finished = False
+        self.tracker = VerdictTracker(config.thresholds)
+        self.tracker.add(runlog.read_history(log.folder))
+
+    def on(self, event: Event, is_stopping: bool) -> None:
+        match event:
+            case Progress():
+                self.tracker.add(event.rows)
+            case Evaluated():
+                self.tracker.add([{"step": event.step, "update": event.update, **event.metrics}])
+                self.saver.save_if_best(event)
+            case Settled():
+                self._settle(event, is_stopping)
+            case Rewound():
+                self.tracker = _go_back(event, self.config, self.saver, self.log)
+            case Racing() if is_stopping:
+                self.update = self.saver.newest_update  # what came after it is made again, and so is the race
+            case Finished():
+                self.finished = True
+
+    def _settle(self, event: Settled, is_stopping: bool) -> None:
+        self.update = event.update
+        self.saver.keep_moment(event)
+        if self.saver.is_due() or is_stopping or event.is_last:
+            self.log.sync()
+            self.saver.save(event)
 
 
 def _insure(config: Config, engine: Engine, saver: Saver, account: Account) -> Insurance | None:

@@ -40,7 +40,10 @@ def period(config: Config) -> int:
 class ScoreWatch:
     """Takes the rows of a run in order; `stop` tells where the score was reached, None as long as it was not."""
 
-    def __init__(self, config: Config, rows: Iterable[Mapping[str, Any]] = ()) -> None:
+    def __init__(self, config: Config, rows: Iterable[Mapping[str, Any]] = (), resumed_at: int = 0) -> None:
+        """`rows` are those of a run that goes on from update `resumed_at`: what it passed over then stays passed over,
+        though a run of another length looks at other moments."""
+        self._resumed_at = resumed_at
         self._run, self._period, self._keeps = config.run, period(config), config.run.insure
         self._begin()
         self.add(rows)
@@ -67,7 +70,7 @@ class ScoreWatch:
             self._episodes += weight
             self._mean.advance(self._episodes)
             self._mean.add(self._episodes, value, weight)
-        if int(row["update"]) % self._period == 0:
+        if int(row["update"]) > self._resumed_at and int(row["update"]) % self._period == 0:
             self._look(int(row["step"]), int(row["update"]))
 
     def _look(self, step: int, update: int) -> None:

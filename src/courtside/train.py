@@ -31,7 +31,15 @@ from courtside.events import Compiled, Compiling, Evaluated, Event, Finished, No
 from courtside.health import insurance as insurances
 from courtside.health.insurance import Insurance
 from courtside.health.verdict import longest_window
-from courtside.metric_names import EVAL_RETURN, EVAL_SCORE, has_learned, is_evaluation, ranking_metric
+from courtside.metric_names import (
+    EVAL_RETURN,
+    EVAL_SCORE,
+    LEARNING_STEPS,
+    has_learned,
+    is_evaluation,
+    ranking_metric,
+    std_of,
+)
 from courtside.stopping import ScoreWatch
 from courtside.types import TrainState
 
@@ -139,10 +147,15 @@ def run_timed(engine: Any, pace: Pace, state: Any, num_updates: int) -> tuple[An
     start = time.perf_counter()
     state, rows = engine.run_chunk(state, num_updates)
     seconds = time.perf_counter() - start
-    pace.saw(num_updates, seconds)
+    pace.saw(num_updates, seconds, learning_share(rows))
     if pace.share_is_due():
         pace.share = engine.rollout_share(state, num_updates, seconds)
     return state, rows, seconds
+
+
+def learning_share(rows: Rows) -> float:
+    """Share of a chunk's updates that had gradient steps to make: none of them as long as a replay is being filled."""
+    return float(np.mean(rows[LEARNING_STEPS] > 0)) if LEARNING_STEPS in rows else 1.0
 
 
 def updates_until_pause(config: Config, update: int) -> int:
@@ -184,13 +197,10 @@ def judge_evaluation(config: Config, episodes: Episodes, best_score: float) -> t
 def evaluation_metrics(episodes: Episodes) -> dict[str, float]:
     """What is logged of an evaluation; float32 as `best_score` holds it, so that an equal score is no better."""
     agents = np.asarray(episodes.agent_returns)
-    best = {EVAL_SCORE: float(np.float32(np.mean(agents.max(axis=-1))))} if agents.shape[-1] > 1 else {}
-    return {
-        EVAL_RETURN: float(np.float32(np.mean(episodes.returns))),
-        "eval/episodic_return_std": float(np.std(episodes.returns)),
-        "eval/episodic_length": float(np.mean(episodes.lengths)),
-        **best,
-    }
+    told = {EVAL_RETURN: episodes.returns} | ({EVAL_SCORE: agents.max(axis=-1)} if agents.shape[-1] > 1 else {})
+    means = {name: float(np.float32(np.mean(values))) for name, values in told.items()}
+    deviations = {std_of(name): float(np.std(values)) for name, values in told.items()}
+    return means | deviations | {"eval/episodic_length": float(np.mean(episodes.lengths))}
 
 
 def evaluation_seed(seed: int, update: int) -> int:
@@ -244,14 +254,18 @@ class Pace:
         self.length = 1
         self.share: float | None = None
         self.last_share = -float("inf")
+        self.learning = 1.0
+        """Share of the newest chunk's updates that learned."""
         self.num_seen = 0
 
     def next_length(self, at_most: int) -> int:
         return max(1, min(self.length, at_most, MAX_CHUNK))
 
-    def saw(self, num_updates: int, seconds: float) -> None:
+    def saw(self, num_updates: int, seconds: float, learning: float = 1.0) -> None:
         """Aim at the target, but never grow more than fourfold on one measurement."""
         self.num_seen += 1
+        if learning != self.learning:  # the split is another one from here on
+            self.learning, self.share, self.last_share = learning, None, -float("inf")
         fitting = int(CHUNK_SECONDS * num_updates / max(seconds, 1e-6))
         self.length = max(1, min(fitting, 4 * max(num_updates, self.length)))
 

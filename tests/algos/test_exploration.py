@@ -20,6 +20,7 @@ NOBODY = jnp.zeros(B, bool)
 KEYS = [jax.random.key(i) for i in range(8)]
 jit = lambda f: jax.jit(f, compiler_options=backend.compiler_options(0))  # noqa: E731
 move_on = jit(exploration.move_on)
+end_episodes = jax.jit(exploration.end_episodes, static_argnums=2)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def begin(actor, kind, ensemble=1, **changes):
 
 def go_on(state, params, ended=NOBODY, key=KEYS[1], scale=0.3, at_random=False, distance=0.0):
     numbers = (jnp.float32(scale), jnp.asarray(at_random), jnp.float32(distance), jnp.float32(0.15))
-    return move_on(state, params, key, ended, *numbers)
+    return move_on(state, params, key, ended[0], *numbers)
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "ou", "parameter"])
@@ -66,7 +67,7 @@ def test_drifting_noise_remembers_until_the_episode_ends(actor):
     drift = 0.3 * NOISE * 0.85 - 0.3 * NOISE
     np.testing.assert_allclose(state.drift, drift, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(action, np.clip(GREEDY + drift, -1, 1), rtol=1e-5, atol=1e-6)
-    after = go_on(state, actor, NOBODY.at[2].set(True))
+    after = end_episodes(state, NOBODY.at[2].set(True), 1)
     np.testing.assert_array_equal(after.drift, state.drift.at[2].set(0.0))
 
 
@@ -109,9 +110,10 @@ def test_parameter_noise_keeps_its_direction_through_an_episode(actor):
 def test_envs_keep_their_sub_policy_until_their_episode_ends(actors):
     state = begin(actors, "gaussian", 5)
     assert state.member.tolist() == [0, 1, 2, 3]
-    drawn = [go_on(state, actors, NOBODY.at[1].set(True), key).member for key in KEYS]
-    assert all(member[jnp.asarray([0, 2, 3])].tolist() == [0, 2, 3] for member in drawn)
-    assert len({int(member[1]) for member in drawn}) > 2
+    for expected in ([0, 2, 2, 3], [0, 3, 2, 3], [0, 4, 2, 3], [0, 0, 2, 3]):
+        state = end_episodes(state, NOBODY.at[1].set(True), 5)
+        assert state.member.tolist() == expected
+    assert_bit_equal(end_episodes(state, NOBODY, 5), state)
 
 
 def test_each_env_is_played_by_its_own_sub_policy(actors):

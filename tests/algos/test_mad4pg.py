@@ -77,10 +77,10 @@ def grade(groups, hyper, learners, batch, importance):
     """Gradients, losses and priorities of one batch, as a gradient step gets them."""
     targets = mad4pg.make_targets(groups, hyper, learners, batch, [None] * len(groups))
     nets = [(learner.params, learner.critic) for learner in learners]
-    grads, (parts, td) = jax.grad(mad4pg.family_loss, has_aux=True)(
+    grads, (parts, of_agents, td) = jax.grad(mad4pg.family_loss, has_aux=True)(
         nets, groups, hyper, learners, batch, targets, importance
     )
-    return grads, parts, td
+    return grads, parts, td, of_agents
 
 
 graded = jit(grade, static_argnums=0)
@@ -122,7 +122,7 @@ def test_losses_and_gradients_are_those_of_the_slow_twin(algo, learners, others)
         atoms=np.linspace(-1, 1, 7) if "d4pg" in algo else None, others=others,
     )  # fmt: skip
     state, batch = start(players), make_batch()
-    grads, parts, td = graded(players.groups, hyper, state.learners, batch, IMPORTANCE)
+    grads, parts, td, of_agents = graded(players.groups, hyper, state.learners, batch, IMPORTANCE)
     entries, found = as_entries(batch), [slow.exact(networks(learner)) for learner in state.learners]
     actors, critics, slow_actors, slow_critics = map(list, zip(*found, strict=True))
     for g in range(len(players.groups)):
@@ -137,6 +137,13 @@ def test_losses_and_gradients_are_those_of_the_slow_twin(algo, learners, others)
                 float(np.vdot(a, b)) for a, b in zip(*map(jax.tree.leaves, (grads[g][i], direction)), strict=True)
             )
             np.testing.assert_allclose(climbed, slow.slope(loss, net, direction), rtol=2e-3, atol=2e-5)
+    # An agent's own losses, weighted by how often it was there, add up to its group's.
+    share = WEIGHT.sum(axis=0)
+    for g, group in enumerate(players.groups):
+        mine = np.asarray(group.agents)
+        np.testing.assert_allclose(
+            parts[g, 0], np.average(of_agents[mine, 0], weights=share[mine]), rtol=1e-4, atol=1e-6
+        )
     expected = [slow.td_error(case, critics, (slow_actors, slow_critics), entry) for entry in entries]
     np.testing.assert_allclose(td, expected, rtol=1e-4, atol=1e-5)
 
@@ -146,8 +153,8 @@ def test_an_actors_gradient_does_not_depend_on_another_agents_parameters(algo):
     players, hyper = make(PAIR, algo=algo, learners="independent")
     state, batch = start(players), make_batch()
     other = eqx.tree_at(networks, state.learners[1], scrambled(networks(state.learners[1]), 99))
-    one, _, _ = graded(players.groups, hyper, state.learners, batch, IMPORTANCE)
-    two, _, _ = graded(players.groups, hyper, (state.learners[0], other), batch, IMPORTANCE)
+    one, *_ = graded(players.groups, hyper, state.learners, batch, IMPORTANCE)
+    two, *_ = graded(players.groups, hyper, (state.learners[0], other), batch, IMPORTANCE)
     assert_bit_equal(one[0][0], two[0][0])
     assert differs(one[1][0], two[1][0])
     assert differs(one[0][1], two[0][1]), "its critic's target does: the other's slow actor is in it"

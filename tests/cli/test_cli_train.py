@@ -29,7 +29,7 @@ def test_run_is_told_from_settings_to_next_commands(small_run):
     lines = small_run.page.splitlines()
     assert small_run.status == 0
     assert lines[0] == "note: Accepted from CleanRL, but without effect here: --cuda."
-    assert any(re.match(r"sizes num_envs +4 ", line) for line in lines)
+    assert any(re.match(r"sizes +num_envs +4 ", line) for line in lines)
     assert any(line.startswith("memory: ") for line in lines)
     assert any(re.match(r"step 1,280/1,280 100% \| return +[\d.]+ \|", line) for line in lines)
     assert f"Run folder: {small_run.path}" in lines

@@ -139,6 +139,7 @@ def test_spellings(line, found):
         ("--seed 1.5 --gamma y", "--seed is '1.5', but it must be a whole number. --gamma is 'y', but it must be a number."),
         ("--workers some", "--workers is 'some', but it must be one of auto, serial, threads, processes."),
         ("--hidden-sizes wide", "--hidden-sizes is 'wide', but it must be one or more whole numbers, such as 64 64."),
+        ("--layer-sizes banana", "--layer-sizes is 'banana', but it must be one or more whole numbers"),
         ("--target-kl low", "--target-kl is 'low', but it must be a number or None."),
         ("--anneal-lr=maybe", "--anneal-lr is 'maybe', but it must be True or False."),
         ("--env-options", "--env-options needs a value behind it"),

@@ -33,6 +33,12 @@ def test_the_batch_of_the_replay_family_is_what_is_drawn():
     assert (shown["batch_size"], shown["gradient_steps"], shown["buffer_size"]) == ("64", "4", "300,000")
 
 
+@pytest.mark.parametrize(("algo", "seen"), [("ppo", "own"), ("d4pg", "own"), ("mad4pg", "central")])
+def test_the_critic_that_is_in_force_is_shown(algo, seen):
+    (row,) = [row for row in setting_rows(override(Config(), algo=algo)) if row.name == "critic"]
+    assert row.value == seen
+
+
 def test_only_settings_that_differ_from_the_preset_are_marked():
     preset = find_preset("cartpole")
     rows = setting_rows(override(preset, num_envs=64, target_kl=0.02))

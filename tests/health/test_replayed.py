@@ -11,8 +11,9 @@ from histories import REPLAY_CONFIG, UPDATES, failing, make_replayed, replayed_c
 
 from courtside.cli.flags import read_config
 from courtside.config import Threshold, override
-from courtside.health import diagnose, value_range
+from courtside.health import diagnose, replay, value_range
 from courtside.health.history import History, make_case
+from courtside.health.scores import eval_gaps
 
 RETURN = "charts__episodic_return"
 TIME = np.linspace(0.0, 1.0, UPDATES)
@@ -103,6 +104,35 @@ def test_the_range_that_would_fit(edge, settings, reach, fits):
         changed(**settings), **{side.target.replace("/", "__"): reach, side.clipped.replace("/", "__"): 0.1}
     )
     assert value_range.fitting(case, side) == fits
+
+
+def takes(config, remedy):
+    """Whether a run with this config could be started with what a remedy says first."""
+    words = shlex.split(re.split(", or", remedy)[0])
+    override(config, **{words[0].removeprefix("--").replace("-", "_"): int(words[1])}).validate()
+    return int(words[1])
+
+
+def test_a_replay_is_never_made_too_small_for_other_settings():
+    rising = {RETURN: failing() + 30 * TIME, "replay__age": 0.9 * 512 * np.arange(UPDATES)}
+    for settings, fits in (({}, 24_384), ({"pretrain": 30_001}, 30_008), ({"num_steps": 4_000}, 32_000)):
+        case = make_replayed(changed(**settings), **rising)
+        assert takes(case.config, replay.replay_stale(case).remedy) == fits
+
+
+def test_a_replay_that_is_too_small_gets_a_larger_one():
+    config = changed(buffer_size=400_000, num_steps=6_400, total_timesteps=UPDATES * 51_200)
+    case = make_replayed(config, **FAILING, replay__size=400_000.0, charts__episodic_length=50_000.0)
+    case.history.steps[:] *= 100
+    assert takes(config, replay.replay_too_small(case).remedy) == 800_000
+
+
+def test_scores_of_evaluations_have_a_deviation_of_their_own():
+    told = {"eval/score": 1.0, "eval/score_std": 0.5, "eval/episodic_return": 0.4, "eval/episodic_return_std": 0.1}
+    evals = [{"step": u * 512, "update": u, **told} for u in (100, 200)]
+    case = make_replayed(changed(eval_episodes=25), evals=evals, charts__score=0.9 + 0 * TIME, **{RETURN: 0.3})
+    assert eval_gaps(case, "charts/score")[-1] == pytest.approx((200, 1.0, 0.9, 0.1))
+    assert eval_gaps(case)[-1] == pytest.approx((200, 0.4, 0.3, 0.02))
 
 
 def test_each_group_of_agents_is_looked_at():

@@ -140,6 +140,14 @@ def test_json_is_plain_data():
     assert record["results"][0]["since_update"] == 1
 
 
+def test_only_the_window_that_counts_is_told():
+    bounds = [bound("m", ">", 5, 10), Threshold("m", ">", 5, window_episodes=2), Threshold("eval/m", ">", 5)]
+    tracker = VerdictTracker(bounds)
+    tracker.add(rows_of([9, 9]))
+    found = [(r["window_steps"], r["window_episodes"]) for r in verdicts.to_json(tracker.verdict())["results"]]
+    assert found == [(10, None), (None, 2), (None, None)]
+
+
 def test_work_per_row_does_not_grow_with_the_window():
     def seconds(window):
         start = time.process_time()

@@ -109,22 +109,6 @@ def test_clipped_share_agrees_with_the_loop(seed, reward, discount):
         assert probs[beyond > allowed].sum() - 1e-5 <= found <= probs[beyond > 1e-5].sum() + 1e-5
 
 
-def test_cross_entropy_of_an_untrained_critic():
-    """All logits equal: ln 101 = 4.615, whatever the target."""
-    target = np.zeros((2, 101))
-    target[0, 3], target[1] = 1.0, 1 / 101
-    np.testing.assert_allclose(
-        jax.jit(categorical.cross_entropy)(*f32(target, np.ones((2, 101)))), [4.61512] * 2, rtol=1e-5
-    )
-
-
-def test_cross_entropy_pulls_towards_the_target():
-    """The gradient by the logits is softmax - target."""
-    target, logits = f32(random_probs(4), np.random.default_rng(4).normal(size=N))
-    grad = jax.jit(jax.grad(lambda x: categorical.cross_entropy(target, x)))(logits)
-    np.testing.assert_allclose(grad, np.exp(logits) / np.exp(logits).sum() - target, atol=1e-6)
-
-
 @pytest.mark.parametrize(("vmin", "vmax"), [(-0.1, 2.0), (0.0, 1.3), (-0.01, 0.55)])
 def test_support_has_both_ends(vmin, vmax):
     support = np.asarray(categorical.make_support(vmin, vmax, 101))

@@ -129,6 +129,16 @@ def test_evaluations_are_taken_in_their_place(population):
     assert (tail.tracker.verdict().passed, tail.tracker.verdict().steps_to_pass) == (True, 2048)
 
 
+def test_a_member_that_is_finished_is_told_by_what_judges_it(population):
+    folder = member_dirs(population)[0]
+    row = {"step": 32, "update": 1, "charts/episodes": 1, "charts/episodic_return": 1.0, "charts/score": 6.0}
+    (folder / runlog.METRICS).write_text(runlog.encode_row(row) + "\n")
+    assert processes.final_score(folder) == 1.0
+    judged = dataclasses.replace(runlog.read_config(folder), thresholds=(Threshold("charts/score", ">=", 5.0),))
+    runlog.write_config(folder, judged)
+    assert processes.final_score(folder) == 6.0
+
+
 def test_a_member_ends_with_its_population():
     code = "import time; from courtside.population import member_process as m; m.threading.Thread(target=m.end_with_parent, daemon=True).start(); time.sleep(60)"  # fmt: skip
     child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)

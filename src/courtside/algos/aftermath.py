@@ -54,6 +54,15 @@ METRICS = (
     "replay/age",
 )
 """What `update` logs."""
+AGENT_NAMES = (
+    "losses/actor_loss",
+    "losses/critic_loss",
+    "losses/value_mean",
+    "losses/value_std",
+    "health/mass_first",
+    "health/mass_last",
+)
+"""What is logged of each of several agents too, whether or not they share a network."""
 SATURATED = 0.99
 """A greedy action of this size is at the end of its range."""
 
@@ -66,6 +75,8 @@ class Descent(eqx.Module):
     """Of the replay's entries, where they have any. The entries themselves stay outside: nothing here moves them."""
     sums: Float[Array, "groups num_losses"]
     """Running sums of each group's losses, in the order of LOSS_NAMES."""
+    agent_sums: Float[Array, "A num_agent_losses"]
+    """The same of each agent, group by group, in the order of AGENT_NAMES."""
     age: Float[Array, ""]
     """Running sum of the sampled entries' mean age."""
     first_bad: Int[Array, ""]
@@ -94,7 +105,7 @@ def explore_on(
     own, taken = network_input(setup, learner.policy, rows), rollout.action[index]
     scale = noise_scale(hyper, learner.update + 1, memory.scores)
     distance = jnp.sqrt(jnp.mean(jnp.square(taken - greedy)))
-    ended = jnp.zeros(setup.num_envs, bool) if rollout.ends is None else jnp.any(rollout.ends.ended, axis=0)
+    ended = jnp.zeros((), bool) if rollout.ends is None else jnp.any(rollout.ends.ended[:, 0])
     state = exploration.move_on(
         learner.policy_state, learner.params, noise_key, ended, scale, at_random, distance, hyper.ou_theta
     )

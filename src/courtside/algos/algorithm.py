@@ -17,6 +17,7 @@ from courtside.algos import mad4pg, ppo
 from courtside.algos.setup import Setup
 from courtside.config import Config
 from courtside.errors import ConfigError
+from courtside.nets import distributions
 from courtside.preprocess import decode_action
 from courtside.spaces import Box, Space, describe
 
@@ -42,8 +43,6 @@ def without_learning(hyper: Hyper) -> Hyper:
 
 def no_action(setup: Setup, batch: tuple[int, ...]) -> Array:
     """Actions of the right shape and kind, as a rollout keeps them, that mean nothing."""
-    from courtside.nets import distributions
-
     return distributions.mode(setup.action, jnp.zeros((*batch, distributions.head_size(setup.action))))
 
 

@@ -94,27 +94,33 @@ def ensemble_actions(actors: Any, features: Float[Array, "*batch D"], member: In
     return jnp.einsum("kbau,bk->bau", every, chosen)
 
 
+def end_episodes(now: Exploration, ended: Bool[Array, "B"], ensemble: int) -> Exploration:
+    """Where an episode ended, noise begins anew and the next sub-policy takes over."""
+    if now.drift is not None:
+        now = eqx.tree_at(lambda s: s.drift, now, jnp.where(ended[:, None, None], 0.0, now.drift))
+    if (member := now.member) is not None:
+        following = ((member + 1) % ensemble).astype(member.dtype)
+        now = eqx.tree_at(lambda s: s.member, now, jnp.where(ended, following, member))
+    return now
+
+
 def move_on(
     now: Exploration,
     params: Any,
     key: PRNGKeyArray,
-    ended: Bool[Array, "B"],
+    ended: Bool[Array, ""],
     scale: Float[Array, ""],
     at_random: Bool[Array, ""],
     distance: Float[Array, ""],
     theta: Float[Array, ""],
 ) -> Exploration:
-    """Noise for the next rollout: `distance` is how far actions were from greedy ones in the last."""
-    member_key, noise_key = jax.random.split(key)
-    if now.drift is not None:
-        now = eqx.tree_at(lambda s: s.drift, now, jnp.where(ended[:, None, None], 0.0, now.drift))
-    if (member := now.member) is not None:
-        count = jax.tree.leaves(params)[0].shape[0]
-        drawn = jax.random.randint(member_key, member.shape, 0, count, dtype=jnp.int32)
-        now = eqx.tree_at(lambda s: s.member, now, jnp.where(ended, drawn, member))
+    """Noise for the next rollout: `distance` is how far actions were from greedy ones in the last.
+
+    Noise on the parameters keeps its direction until an episode of the first env has `ended`.
+    """
     if now.perturbed is not None and now.direction is not None:
         sigma = jnp.where(now.at_random, now.sigma, adapt_sigma(now.sigma, distance, scale))
-        direction = jnp.where(ended[0] | now.at_random, noise_key, now.direction)
+        direction = jnp.where(ended | now.at_random, key, now.direction)
         perturbed = _perturb(params, sigma, direction)
         now = eqx.tree_at(lambda s: (s.sigma, s.direction, s.perturbed), now, (sigma, direction, perturbed))
     return eqx.tree_at(lambda s: (s.scale, s.at_random, s.theta), now, (scale, at_random, theta))

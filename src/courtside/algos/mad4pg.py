@@ -36,6 +36,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from courtside.algos import vitals
 from courtside.algos.aftermath import (
+    AGENT_NAMES,
     LOSS_NAMES,
     METRICS,
     Descent,
@@ -84,8 +85,11 @@ class Targets(eqx.Module):
 
 def update(
     groups: Groups, hyper: Hyper, learners: Learners, memory: Memory, rollout: Rollout
-) -> tuple[Learners, Memory, list[Metrics]]:
-    """Store what was seen, take the gradient steps that are due, then decide how to explore next."""
+) -> tuple[Learners, Memory, list[Metrics], Float[Array, "A names"]]:
+    """Store what was seen, take the gradient steps that are due, then decide how to explore next.
+
+    Also returns the metrics of each group, and those of each agent, group by group, in the order of AGENT_NAMES.
+    """
     layout = make_layout(groups, rollout.reward.shape[-1])
     memory = _store(layout, groups, hyper, memory, rollout)
     greedy = [greedy_actions(setup, learner, rollout) for setup, learner in zip(groups, learners, strict=True)]
@@ -98,7 +102,7 @@ def update(
         learner, seen = explore_on(setup, hyper, learner, memory, rollout, i, at_random, greedy[i])
         moved.append(learner)
         metrics.append(seen | loss_metrics(setup, hyper, learner, memory, descent, count, rollout, i))
-    return tuple(moved), memory, metrics
+    return tuple(moved), memory, metrics, descent.agent_sums / count.astype(jnp.float32)
 
 
 def _store(layout: Layout, groups: Groups, hyper: Hyper, memory: Memory, rollout: Rollout) -> Memory:
@@ -133,7 +137,9 @@ def _descend(
     _, _, key = update_keys(learners[0].key)
     due = hyper.learns & (ring.size(memory.ring) >= jnp.maximum(hyper.pretrain, off.batch_size))
     sums = jnp.zeros((len(groups), len(LOSS_NAMES)), jnp.float32)
-    descent = Descent(learners, memory.ring.priorities, sums, jnp.zeros((), jnp.float32), jnp.zeros((), jnp.int32))
+    agent_sums = jnp.zeros((layout.num_agents, len(AGENT_NAMES)), jnp.float32)
+    nothing, none_bad = jnp.zeros((), jnp.float32), jnp.zeros((), jnp.int32)
+    descent = Descent(learners, memory.ring.priorities, sums, agent_sums, nothing, none_bad)
 
     def step(i: Array, descent: Descent) -> Descent:
         return _gradient_step(layout, groups, hyper, memory, i, jax.random.fold_in(key, i), descent)
@@ -158,7 +164,7 @@ def _gradient_step(
     members = [_draw_member(setup, member_key, i) for i, setup in enumerate(groups)]
     targets = make_targets(groups, hyper, descent.learners, batch, members)
     networks = [(_pick(x.params, m), x.critic) for x, m in zip(descent.learners, members, strict=True)]
-    grads, (parts, td) = jax.grad(family_loss, has_aux=True)(
+    grads, (parts, of_agents, td) = jax.grad(family_loss, has_aux=True)(
         networks, groups, hyper, descent.learners, batch, targets, importance
     )
     moved = [
@@ -176,6 +182,7 @@ def _gradient_step(
         tuple(moved),
         replay.priorities,
         descent.sums + parts,
+        descent.agent_sums + of_agents,
         descent.age + jnp.mean(ring.age(replay, indices).astype(jnp.float32)),
         jnp.where(descent.first_bad > 0, descent.first_bad, bad),
     )
@@ -217,8 +224,8 @@ def family_loss(
     batch: Entries,
     targets: Sequence[Targets],
     importance: Float[Array, "M"] | None = None,
-) -> tuple[Float[Array, ""], tuple[Float[Array, "groups losses"], Float[Array, "M"]]]:
-    """Σ over groups of the critic's and the actor's loss; also their parts in the order of LOSS_NAMES, and |TD error|.
+) -> tuple[Float[Array, ""], tuple[Float[Array, "groups losses"], Float[Array, "A names"], Float[Array, "M"]]]:
+    """Σ over groups of the critic's and the actor's loss; also what is logged of groups and agents, and |TD error|.
 
     critic:  cross-entropy of the projected target, or (y - Q)²;   actor:  - E[Z(s, π(s), actions of the others)]
     """
@@ -228,7 +235,7 @@ def family_loss(
     others = stored = jnp.split(batch.action, np.cumsum(sizes)[:-1].tolist(), axis=-1)
     if switches(groups[0]).other_actions == "current":
         others = jax.lax.stop_gradient(_by_agent(groups, own_actions))
-    loss, parts, errors = jnp.zeros(()), [], []
+    loss, parts, of_agents, errors = jnp.zeros(()), [], [], []
     for i, (setup, (_, critic), (_, seen)) in enumerate(zip(groups, networks, inputs, strict=True)):
         weight = batch.weight[:, np.asarray(setup.agents)]
         view = critic.see(seen)
@@ -242,9 +249,11 @@ def family_loss(
         error = jnp.abs(predicted.mean - targets[i].value)
         errors.append(weight * error)
         parts.append(jnp.stack([actor_loss, critic_loss, *_loss_parts(predicted, targets[i], error, weight)]))
+        of_agents.append(_agent_parts(predicted, reached, critic_losses, targets[i], weight))
         loss = loss + critic_loss + actor_loss
     there = jnp.maximum(jnp.sum(batch.weight, axis=1), 1.0)
-    return loss, (jnp.stack(parts), jnp.sum(jnp.concatenate(errors, axis=1), axis=1) / there)
+    td = jnp.sum(jnp.concatenate(errors, axis=1), axis=1) / there
+    return loss, (jnp.stack(parts), jnp.concatenate(of_agents), td)
 
 
 class Prediction(eqx.Module):
@@ -273,13 +282,27 @@ def _critic_losses(predicted: Prediction, target: Targets) -> Float[Array, "M A"
 
 def _loss_parts(predicted: Prediction, target: Targets, error: Array, weight: Array) -> list[Array]:
     """What is told of a batch beside its losses."""
-    nothing = jnp.zeros_like(error)
-    first, last = (nothing, nothing) if target.probs is None else (target.probs[..., 0], target.probs[..., -1])
-    means = [predicted.mean, predicted.std, target.value, error, first, last, *target.clipped]
+    means = [predicted.mean, predicted.std, target.value, error, *_edge_mass(target), *target.clipped]
     there = weight > 0
     lowest = jnp.min(jnp.where(there, target.value, jnp.inf))
     highest = jnp.max(jnp.where(there, target.value, -jnp.inf))
     return [*(weighted_mean(jax.lax.stop_gradient(x), weight) for x in means), lowest, highest]
+
+
+def _agent_parts(
+    predicted: Prediction, reached: Prediction, critic_losses: Float[Array, "M A"], target: Targets, weight: Array
+) -> Float[Array, "A names"]:
+    """What is told of each agent, in the order of AGENT_NAMES."""
+    told = [-reached.mean, critic_losses, predicted.mean, predicted.std, *_edge_mass(target)]
+    there = jnp.maximum(jnp.sum(weight, axis=0), 1.0)
+    return jnp.stack([jnp.sum(jax.lax.stop_gradient(x) * weight, axis=0) / there for x in told], axis=-1)
+
+
+def _edge_mass(target: Targets) -> tuple[Float[Array, "M A"], Float[Array, "M A"]]:
+    """Share of the projected target that lies on the first and on the last atom."""
+    if target.probs is None:
+        return jnp.zeros_like(target.value), jnp.zeros_like(target.value)
+    return target.probs[..., 0], target.probs[..., -1]
 
 
 def _step_group(

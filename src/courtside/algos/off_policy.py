@@ -147,6 +147,11 @@ def act_greedily(setup: Setup, policy: Policy, features: Array, policy_state: An
     return actions_of(setup, policy.params, network_input(setup, policy, features), None), policy_state
 
 
+def note_ends(setup: Setup, policy_state: Any, ended: Bool[Array, "B"]) -> Any:
+    """What exploration makes of episodes that ended in a step."""
+    return exploration.end_episodes(policy_state, ended, switches(setup).ensemble)
+
+
 def actions_of(setup: Setup, actor: Any, inputs: Array, member: Array | None) -> Array:
     if switches(setup).ensemble == 1:
         return actor(inputs)

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from courtside import spaces
-from courtside.algos import mad4pg, off_policy, ppo, vitals
+from courtside.algos import aftermath, mad4pg, off_policy, ppo, vitals
 from courtside.algos.algorithm import Hyper, algorithm_of, check_action, decode
 from courtside.algos.setup import Setup, make_setup
 from courtside.config import Config
@@ -91,10 +91,17 @@ def _alike(spec: EnvSpec, agent: int) -> tuple[int, ...]:
 def metric_names(team: Team) -> tuple[str, ...]:
     """What `update` logs: the algorithm's metrics, and the losses of each group where there are several."""
     known = algorithm_of(team.groups[0]).METRICS
-    if len(team.groups) == 1:
-        return known
     named = (_of_group(name, team.group_name(i)) for i in range(len(team.groups)) for name in known)
-    return (*known, *(name for name in named if name.startswith("losses/")))
+    of_groups = (name for name in named if name.startswith("losses/") and len(team.groups) > 1)
+    return tuple(dict.fromkeys((*known, *of_groups, *_agent_names(team))))
+
+
+def _agent_names(team: Team) -> list[str]:
+    """What is logged of each agent, agent after agent in the order of the groups; nothing of an agent alone."""
+    if not team.is_off_policy or team.num_agents == 1:
+        return []
+    agents = [team.names[agent] for group in team.groups for agent in group.agents]
+    return [_of_group(name, agent) for agent in agents for name in aftermath.AGENT_NAMES]
 
 
 def _of_group(name: str, group: str) -> str:
@@ -150,6 +157,15 @@ def act(
     return actions, memories
 
 
+def note_ends(team: Team, policy_states: Sequence[Any], ended: Array) -> tuple[Any, ...]:
+    """What the policies remember, once they know in which envs an episode ended. ended: [B]"""
+    if not team.is_off_policy:
+        return tuple(policy_states)
+    return tuple(
+        off_policy.note_ends(group, memory, ended) for group, memory in zip(team.groups, policy_states, strict=True)
+    )
+
+
 def join_actions(team: Team, actions: Sequence[Any], xp: Any) -> Any:
     """What the env takes: one array [*batch, A, ...]; or one array [*batch, ...] per agent where spaces are unlike."""
     decoded = [decode(group, a, xp) for group, a in zip(team.groups, actions, strict=True)]
@@ -183,8 +199,9 @@ def update(team: Team, hyper: Hyper, state: TrainState, rollout: Rollout) -> tup
     """The Learning Phase of every group."""
     known: Any = state.learners  # of the kind that the algorithm made
     if isinstance(hyper, mad4pg.Hyper):
-        learners, memory, metrics = mad4pg.update(team.groups, hyper, known, state.memory, rollout)
-        return dataclasses.replace(state, learners=learners, memory=memory), _merge(team, metrics)
+        learners, memory, metrics, each = mad4pg.update(team.groups, hyper, known, state.memory, rollout)
+        of_agents = dict(zip(_agent_names(team), each.reshape(-1), strict=False))
+        return dataclasses.replace(state, learners=learners, memory=memory), _merge(team, metrics) | of_agents
     learners, metrics = [], []
     for i, (group, learner) in enumerate(zip(team.groups, known, strict=True)):
         learner, found = ppo.update(group, hyper, learner, _cut(team, group, rollout, i))

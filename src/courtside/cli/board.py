@@ -12,7 +12,7 @@ from typing import Any
 from courtside.cli.health_watch import HealthWatch
 from courtside.config import Config
 from courtside.events import Compiled, Compiling, Evaluated, Event, Finished, Progress, Rewound, Standing, Started
-from courtside.health.verdict import ThresholdResult, VerdictTracker, window_unit
+from courtside.health.verdict import ThresholdResult, VerdictTracker, window_span, window_unit
 from courtside.metric_names import (
     EVAL_RETURN,
     LEARNING_STEPS,
@@ -133,7 +133,7 @@ class Board:
 
     def _standing(self, result: ThresholdResult) -> str:
         by_steps = window_unit(result) == "steps"
-        if self.step - self.first_step < result.window_steps if by_steps else result.value is None:
+        if self.step - self.first_step < window_span(result) if by_steps else result.value is None:
             return "too early"
         return "holding" if result.passed else "not yet"
 

@@ -85,6 +85,8 @@ class Line:
     preset: str | None = None
     values: dict[str, list[str]] = field(default_factory=dict)
     """Setting -> its words; the last mention wins, but lists of NAME=VALUE words add up."""
+    typed: dict[str, str] = field(default_factory=dict)
+    """Setting -> its flag as it was typed, which may be a second name."""
     unused: list[str] = field(default_factory=list)
     wants_help: bool = False
 
@@ -169,6 +171,7 @@ def _take_flag(word: str, words: deque[str], line: Line, types: dict[str, Any]) 
         line.values[name] = [*line.values.get(name, []), *found]
     else:
         line.values[name] = found
+    line.typed[name] = written
 
 
 def _is_unused(name: str) -> bool:
@@ -218,7 +221,7 @@ def parse_line(line: Line, base: Config) -> Flags:
     try:
         return parse([word for flag in words.values() for word in flag], base)
     except SystemExit:
-        faults = [_type_fault(name, line.values[name]) for name, flag in words.items() if not _parses(flag, base)]
+        faults = [_type_fault(name, line) for name, flag in words.items() if not _parses(flag, base)]
     raise ConfigError(" ".join(faults))
 
 
@@ -264,6 +267,6 @@ def parse(words: list[str], base: Config) -> Flags:
         )
 
 
-def _type_fault(name: str, values: list[str]) -> str:
+def _type_fault(name: str, line: Line) -> str:
     """One sentence: what was typed and what would have fitted."""
-    return f"--{name.replace('_', '-')} is {' '.join(values)!r}, but it must be {wanted(setting_types()[name])}."
+    return f"{line.typed[name]} is {' '.join(line.values[name])!r}, but it must be {wanted(setting_types()[name])}."

@@ -62,9 +62,16 @@ def setting_rows(config: Config) -> list[Row]:
 def _row(heading: str, part: str, name: str, config: Config, base: Config) -> Row:
     """`part` is the group that holds the setting; empty for a size that is derived, which no preset sets."""
     owner = getattr(config, part) if part else config
-    value = _written(getattr(owner, name))
-    preset_value = _written(getattr(getattr(base, part), name)) if part else value
+    value = _in_force(config, owner, name)
+    preset_value = _in_force(base, getattr(base, part), name) if part else value
     return Row(heading, name, value, meanings(type(owner))[name], None if preset_value == value else preset_value)
+
+
+def _in_force(config: Config, owner: Any, name: str) -> str:
+    """What a setting comes to: who the critic sees is up to --algo in one of the families."""
+    if name == "critic":
+        return "central" if config.has_central_critic else "own"
+    return _written(getattr(owner, name))
 
 
 def _written(value: Any) -> str:

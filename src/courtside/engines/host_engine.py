@@ -149,6 +149,7 @@ class HostEngine:
         choose = _Chooser(self._act, state, [np.asarray(part) for part in noise])
         got = collect_host(host, self.team, choose, self._features, self.team.num_steps)
         self._features, state = got.features, choose.remember(state)
+        state = _note_ends(self.team, state, got.rollout)
         self._rollout_seconds += time.perf_counter() - start
         return self._update(self.hyper, state, key, got.rollout)
 
@@ -257,6 +258,14 @@ class _Chooser:
         """The state with what acting remembers now."""
         learners = (replace(one, policy_state=m) for one, m in zip(state.learners, self._memories, strict=True))
         return replace(state, learners=tuple(learners))
+
+
+def _note_ends(learners: Team, state: TrainState, rollout: Rollout) -> TrainState:
+    """Outside JAX exploration hears of the episodes that ended only after the rollout."""
+    if rollout.ends is None or not learners.is_off_policy:
+        return state
+    known = team.note_ends(learners, _memories(state), jnp.any(rollout.ends.ended, axis=0))
+    return replace(state, learners=tuple(map(lambda one, m: replace(one, policy_state=m), state.learners, known)))
 
 
 def _memories(state: TrainState) -> tuple[Any, ...]:

@@ -24,7 +24,7 @@ TITLES = {
     "replay-stale": "a replay that is out of date",
     "actor-saturated": "the actor is stuck at its bounds",
     "noise-gone": "nothing new is tried any more",
-    "noise-never-anneals": "noise that never falls",
+    "noise-never-anneals": "noise that stays nearly as loud as ever",
     "value-blowup": "values out of scale",
     "gradients-exploding": "gradients far above their limit",
     "kl-spikes": "the policy jumps",

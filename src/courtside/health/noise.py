@@ -33,8 +33,8 @@ GONE = 0.01
 """Scale of the noise, on actions from -1 to 1, that tries nothing new."""
 GONE_SPAN = 0.3
 """Share of the run, up to now, for which it has to be so small."""
-LOUD, KEPT = 0.1, 0.5
-"""Distance that still disturbs, and share of the noise's first scale that has to be left."""
+LOUD, KEPT = 0.1, 0.75
+"""Distance that still disturbs, and share of the noise's highest scale that has to be left."""
 SATURATED, ALWAYS = 0.9, 0.99
 """Share of greedy actions at the ends of their range: with a gradient that has vanished, and whatever the gradient is."""
 STUCK_SPAN = 0.15
@@ -79,21 +79,31 @@ def noise_never_anneals(case: Case) -> Finding | None:
     """Noise as loud as it began, while the policy without it does much better."""
     effect, scale = cut(case.history, EFFECT), cut(case.history, SCALE)
     gap = _greedy_gap(case)
-    if gap is None or progress(case) < 2 * EARLY or not effect.late() > LOUD:
+    if gap is None or progress(case) < 2 * EARLY or not effect.late() > LOUD or _is_ended_by_score(case):
         return None
     if scale.late() < KEPT * highest(scale.values):
         return None
     greedy, trained = gap
     own, start = case.config.mad4pg, parse_schedule(case.config.mad4pg.e).start
     evidence = (
-        f"Greedy evaluations have a {told(yardstick(case))} of {number(greedy)}, training episodes at the same time one of {number(trained)}.",
-        f"Noise of {number(scale.late())} moves actions by {number(effect.late())}, in a range from -1 to 1; it began at {number(highest(scale.values))}.",
-    )  # fmt: skip
+        f"Over the later half of the evaluations, which are greedy, the {told(yardstick(case))} was {number(greedy)}, "
+        f"that of the training episodes just before each of them {number(trained)}.",
+        f"Over the last quarter of the run noise of {number(scale.late())} moved actions by {number(effect.late())}, in a "
+        f"range from -1 to 1; at its loudest, over the whole run, it was {number(highest(scale.values))}.",
+    )
+    # Noise falls as the score nears --anneal-max: what training reaches has to be near it.
+    is_high = own.anneal == "score" and 0 < trained < own.anneal_max
+    by_score = f", or --anneal-max {trained:.2g}" if is_high else ""
     return make_finding(
         "noise-never-anneals", case.history, None, evidence, cause=_why_loud(case),
-        remedy=f'--anneal schedule --e "linear({min(start, 0.3):g}, 0)"' + (f", or --anneal-max {greedy:.2g}" if own.anneal == "score" and greedy > 0 else ""),
+        remedy=f'--anneal schedule --e "linear({min(start, 0.3):g}, 0)"{by_score}',
         confidence=0.9, severity=0.7, sick=not is_solved(case) and _is_good(case, greedy),
     )  # fmt: skip
+
+
+def _is_ended_by_score(case: Case) -> bool:
+    """Whether the run reached the score that it was to stop at: what its noise would have come to is not known."""
+    return case.finished and progress(case) < 1
 
 
 def _greedy_gap(case: Case) -> tuple[float, float] | None:
@@ -122,7 +132,9 @@ def _why_loud(case: Case) -> str:
         return f"--e {own.e} stays: the policy knows better than its noise lets it play."
     metric = yardstick(case)
     _, now = levels(case, metric)
-    return f"The noise falls as the {told(metric)} nears --anneal-max {own.anneal_max:g}, but under so much noise it is {number(now) if math.isfinite(now) else 'unknown'}."
+    level = number(now) if math.isfinite(now) else "unknown"
+    falls = f"The noise falls as the {told(metric)} nears --anneal-max {own.anneal_max:g}"
+    return f"{falls}, but under so much noise it was {level} over the last tenth of the run."
 
 
 def actor_saturated(case: Case) -> Finding | None:

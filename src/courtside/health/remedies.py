@@ -73,6 +73,8 @@ def at_least(name: str, least: float) -> Callable[[Config], Settings]:
 def _put_if(config: Config, name: str, value: float, is_wanted: bool) -> Settings:
     if not is_wanted or not hasattr(config.learning, name) or (name == "max_grad_norm" and _is_uncut(config)):
         return {}
+    if name == "gamma" and config.is_off_policy:  # the replay holds returns that were discounted by the old one
+        return {}
     is_text = isinstance(getattr(config.learning, name), str)
     return {name: str(value) if is_text else value}
 

@@ -60,7 +60,8 @@ def replay_too_small(case: Case) -> Finding | None:
         f"The replay holds {held:,.0f} entries, {held / steps:.1%} of the steps so far: {episodes:.2g} episodes, {batches:.2g} batches.",
         shortfall(case),
     )  # fmt: skip
-    fitting = min(300_000, max(100 * own.batch_size, round(100 * length), round(0.5 * case.config.run.total_timesteps)))
+    usual = max(100 * own.batch_size, round(100 * length), round(0.5 * case.config.run.total_timesteps))
+    fitting = max(2 * own.buffer_size, min(300_000, usual))
     return make_finding(
         "replay-too-small", case.history, None, evidence,
         cause="What is replayed is all of one kind, and what was learned from older entries is forgotten.",
@@ -88,7 +89,20 @@ def replay_stale(case: Case) -> Finding | None:
         "replay-stale", case.history, None, evidence,
         cause="Random play fills most of the replay: what the policy itself meets is rarely looked at." if is_random
         else "The replay remembers a policy that is gone: what pays now is drowned in what did not.",
-        remedy=f"--pretrain {max(own.batch_size, round(0.05 * case.config.run.total_timesteps))}, or a longer run" if is_random
-        else f"--buffer-size {max(10 * own.batch_size, round(held / 4))}, or --prioritized",
+        remedy=f"--pretrain {_less_at_random(case)}, or a longer run" if is_random
+        else f"--buffer-size {_smaller_buffer(case, held)}, or --prioritized",
         confidence=(0.85 if is_random else 0.4) * certainty(case), severity=0.9 if is_random else 0.4, sick=is_random,
     )  # fmt: skip
+
+
+def _less_at_random(case: Case) -> int:
+    """A twentieth of the run; a batch at least, and no more than now."""
+    own = case.config.mad4pg
+    return min(own.pretrain, max(own.batch_size, round(0.05 * case.config.run.total_timesteps)))
+
+
+def _smaller_buffer(case: Case, held: float) -> int:
+    """A quarter of what is held now, in whole steps of all envs, with room for what the other settings put into it."""
+    own, num_envs = case.config.mad4pg, case.config.env.num_envs
+    entries = max(10 * own.batch_size, own.pretrain, round(held / 4))
+    return num_envs * max(-(-entries // num_envs), own.num_steps, own.rollout)

@@ -16,7 +16,7 @@ from courtside.health.outcome import closeness, is_failing, levels, progress, sh
 from courtside.health.remedies import explore_more, rate_flags
 from courtside.health.stretches import LENGTH, RETURN, cut, episode_counts, highest, lowest, mean
 from courtside.health.verdict import longest_window
-from courtside.metric_names import EVAL_RETURN, EVAL_SCORE, SCORE
+from courtside.metric_names import EVAL_RETURN, EVAL_SCORE, SCORE, std_of
 
 DEEP = 0.25
 """Share of what had been won that has to be lost."""
@@ -147,11 +147,11 @@ def eval_gaps(case: Case, metric: str = RETURN) -> list[tuple[int, float, float,
         max(5, len(history) // 50, whole), len(history)
     )  # two episodes long: in less, short ones are counted more
     level = falls.window_means(history[metric], episode_counts(history), window)
-    count = max(case.config.run.eval_episodes, 1)
+    count, told_by = max(case.config.run.eval_episodes, 1), EVAL_SCORE if metric == SCORE else EVAL_RETURN
     gaps = []
     for i, update in enumerate(evals.updates):
         row = int(np.searchsorted(history.updates, update)) - window + 1  # the window that ends there
-        value, std = evals[EVAL_SCORE if metric == SCORE else EVAL_RETURN][i], evals["eval/episodic_return_std"][i]
+        value, std = evals[told_by][i], evals[std_of(told_by)][i]
         if not 0 <= row < len(level) or not np.isfinite(value) or not np.isfinite(level[row]):
             continue
         error = max(float(np.nan_to_num(std)) / math.sqrt(count), 1e-3 * abs(level[row]), 1e-6)

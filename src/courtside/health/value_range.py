@@ -23,6 +23,10 @@ CLIPPED = 0.05
 """Share of what the critic should predict that lies beyond its first or last atom."""
 CLIPPED_SPAN = 0.15
 """Share of the run, up to now, for which it has to be so."""
+OVERSHOT = 0.1
+"""How far the farthest target of a batch lies beyond the range, as a share of the range."""
+OVERSHOT_SPAN = 0.5
+"""Share of the time since learning began for which it has to lie there: early guesses are often wild."""
 MARGIN = 1.25
 """Times the best that was seen or is wanted: room for values to grow."""
 FEW_ATOMS = 4.0
@@ -61,7 +65,7 @@ def value_range_clipped(case: Case) -> Finding | None:
     """Targets beyond the first or the last atom: all that lies there looks alike."""
     if not case.config.is_distributional:
         return None
-    found = [(edge, since) for edge in EDGES if (since := _clipped_since(case, edge)) is not None]
+    found = [(edge, since) for edge in EDGES if (since := _beyond_since(case, edge)) is not None]
     if not found:
         return None
     shares = [cut(case.history, edge.clipped).late() for edge, _ in found]
@@ -72,6 +76,24 @@ def value_range_clipped(case: Case) -> Finding | None:
         remedy=" ".join(f"--{edge.flag} {fitting(case, edge):g}" for edge, _ in found),
         confidence=0.75 + max(shares), severity=0.9, sick=not is_solved(case),
     )  # fmt: skip
+
+
+def _beyond_since(case: Case, edge: Edge) -> int | None:
+    """Row from which on an end of the atoms has been cutting off too much, or what is best."""
+    found = (_clipped_since(case, edge), _overshot_since(case, edge))
+    return min((row for row in found if row is not None), default=None)
+
+
+def _overshot_since(case: Case, edge: Edge) -> int | None:
+    """The same by the farthest targets: few may lie out there, but they are what a better policy would meet."""
+    own, found = case.config.mad4pg, cut(case.history, edge.target)
+    bound = getattr(own, edge.flag)
+    is_told = np.isfinite(found.values)
+    is_beyond = edge.sign * (found.values - bound) > OVERSHOT * (own.vmax - own.vmin)
+    since = held_since(is_beyond)
+    if since is None or is_beyond.sum() < OVERSHOT_SPAN * is_told.sum():
+        return None
+    return int(found.starts[since])
 
 
 def _clipped_since(case: Case, edge: Edge) -> int | None:
@@ -86,7 +108,14 @@ def _clipped_since(case: Case, edge: Edge) -> int | None:
 def _beyond(case: Case, edge: Edge, share: float) -> str:
     bound, reach = getattr(case.config.mad4pg, edge.flag), cut(case.history, edge.target).late()
     word = "below" if edge.sign < 0 else "above"
-    return f"{share:.0%} of what the critic should predict lies {word} --{edge.flag} {bound:g}; targets reach {number(reach)}."
+    return (
+        f"Over the last quarter of the run {_percent(share)} of what the critic should predict lay {word} --{edge.flag} {bound:g}, "
+        f"and the farthest target of a batch was {number(reach)}."
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.01 or share == 0 else "less than 1%"
 
 
 def fitting(case: Case, edge: Edge) -> float:

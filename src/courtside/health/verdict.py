@@ -47,7 +47,8 @@ class ThresholdResult:
     metric: str
     op: str
     target: float
-    window_steps: int
+    window_steps: int | None
+    """None where the window is counted in episodes or evaluations."""
     passed: bool
     value: float | None
     """Mean over the last window; None when the metric has no value there."""
@@ -60,6 +61,7 @@ class ThresholdResult:
     """Why it failed, in words; empty when it passed."""
     source: str = ""
     window_episodes: int | None = None
+    """None where the window is counted in steps or evaluations."""
 
 
 @dataclass(frozen=True)
@@ -184,11 +186,12 @@ class _Track:
         threshold = self._threshold
         since_step, since_update = self.since or (None, None)
         return ThresholdResult(
-            metric=threshold.metric, op=threshold.op, target=threshold.value, window_steps=threshold.window_steps,
+            metric=threshold.metric, op=threshold.op, target=threshold.value,
+            window_steps=self._span if self._unit == "steps" else None,
             passed=self.since is not None, value=self._window.value(), worst=self._worst_value(),
             since_step=since_step, since_update=since_update,
             reason="" if self.since else self._reason(), source=threshold.source,
-            window_episodes=threshold.window_episodes,
+            window_episodes=self._span if self._unit == "episodes" else None,
         )  # fmt: skip
 
     def _worst_value(self) -> float | None:
@@ -228,7 +231,7 @@ def window_unit(judged: Threshold | ThresholdResult) -> Unit:
 def window_span(judged: Threshold | ThresholdResult) -> int:
     """How many of its units the window has."""
     unit = window_unit(judged)
-    return judged.window_steps if unit == "steps" else (judged.window_episodes or 1) if unit == "episodes" else 1
+    return (judged.window_steps if unit == "steps" else judged.window_episodes if unit == "episodes" else 1) or 1
 
 
 def window_words(judged: Threshold | ThresholdResult) -> str:

@@ -86,11 +86,6 @@ def clipped_share(
     return low, jnp.sum(jnp.where(place > last + 1e-3, probs, 0.0), axis=-1)
 
 
-def cross_entropy(target_probs: Float[Array, "*batch N"], logits: Float[Array, "*batch N"]) -> Float[Array, "*batch"]:
-    """- Σⱼ mⱼ log pⱼ, p = softmax(logits)."""
-    return -jnp.sum(target_probs * jax.nn.log_softmax(logits), axis=-1)
-
-
 def mean(probs: Float[Array, "*batch N"], support: Float[Array, "N"]) -> Float[Array, "*batch"]:
     """Σⱼ pⱼ zⱼ."""
     return probs @ support

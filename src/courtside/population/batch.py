@@ -40,7 +40,7 @@ def program_key(config: Config) -> Hashable:
     Rates, coefficients, discounts, epochs, seed and length are data of the program, so they may differ.
     """
     env = config.env
-    world = (env.env_id, env.env_options, env.opponents, env.num_envs, env.score_cap is not None)
+    world = (env.env_id, env.env_options, env.opponents, env.num_envs, env.score_cap)
     learning = _replay_key(config.mad4pg) if config.is_off_policy else _ppo_key(config.ppo)
     return (config.run.algo, *world, config.net, *learning)
 

@@ -154,8 +154,14 @@ class PopulationEngine:
         rows = {name: np.concatenate([part[name] for _, part in done]) for name in done[0][1]}
         return tuple(part for part, _ in done), rows
 
-    def rollout_share(self, state: Shards, num_updates: int, seconds: float) -> float:
-        """Share of the Rollout Phase in a chunk that took `seconds`: the same program with no epochs, on a copy."""
+    def rollout_share(self, state: Shards, num_updates: int, seconds: float) -> float | None:
+        """Share of the Rollout Phase in a chunk that took `seconds`: the same program with no epochs, on a copy.
+
+        None where it cannot be told: members side by side take gradient steps even where they are thrown away, and a
+        second copy of every replay may not fit.
+        """
+        if self.team.is_off_policy and trains_side_by_side():
+            return None
         tried = max(1, num_updates // 10)
         idle = [without_learning(share.hyper) for share in self._shares]
         copy = jax.block_until_ready(jax.tree.map(jnp.copy, state))

@@ -27,7 +27,8 @@ from courtside.health.verdict import VerdictTracker
 from courtside.hosts.env_host import Forecast, foresee
 from courtside.hosts.kinds import can_be_imported, full_id
 from courtside.hosts.memory import available_mb
-from courtside.population.results import SCORE, WINDOW, explain_finished, is_finished, standing_of, window_mean
+from courtside.metric_names import score_metric
+from courtside.population.results import WINDOW, explain_finished, is_finished, standing_of, window_mean
 
 LOG = "process.log"
 """What a member's process printed, in the member's folder."""
@@ -189,7 +190,7 @@ def _explain(child: _Child, caught: str | None) -> str:
     """That a member is finished, or why it is not; empty where the user stopped all of them."""
     name, status = child.folder.name, child.process.returncode
     if status == 0:
-        score = window_mean(runlog.read_rows(child.folder), SCORE, WINDOW)
+        score = final_score(child.folder)
         return f"Member {name} is finished" + ("." if score is None else f" with a final score of {score:,.4g}.")
     if caught and status in STOPPED:
         return ""
@@ -200,6 +201,11 @@ def _explain(child: _Child, caught: str | None) -> str:
     else:
         cause = child.last_line() or f"its process ended with status {status}"
     return f"Member {name} failed: {cause.rstrip('.')}. More is in {child.folder / LOG}; the other members go on."
+
+
+def final_score(folder: Path) -> float | None:
+    """What the last episodes of a member came to, by what it is judged by."""
+    return window_mean(runlog.read_rows(folder), score_metric(runlog.read_config(folder)), WINDOW)
 
 
 # --- how far they are ----------------------------------------------------------------------------------------------

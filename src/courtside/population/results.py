@@ -22,13 +22,13 @@ from courtside.errors import CheckpointError
 from courtside.events import Standing
 from courtside.health.verdict import Verdict, VerdictTracker
 from courtside.metric_names import is_evaluation, ranking_metric, score_metric
+from courtside.population.curves import Curves, make_curves
 from courtside.population.effort import Effort, effort_sentence, episodes_until, make_effort, seconds_until
 from courtside.population.members import member_dirs
 from courtside.runlog import Row
 from courtside.statistics import (
     chance_by_step,
     interquartile_mean,
-    quantiles,
     stratified_interval,
     wilson_interval,
     worst_tenth,
@@ -36,13 +36,8 @@ from courtside.statistics import (
 from courtside.stopping import ScoreWatch, writes_verdict
 
 RESULTS = "results.json"
-SCORE = "charts/episodic_return"
 WINDOW = 100_000
 """Steps up to a member's newest over which its score is taken."""
-CURVE_POINTS = 100
-"""Steps at which the learning curves are compared, at most."""
-LEVELS = (0.1, 0.5, 0.9)
-"""Quantiles of the learning curves."""
 ROUND_STEPS = 12
 """Round steps at which the chance to have passed is told, at most."""
 
@@ -110,15 +105,6 @@ class Passes:
     """The same at round steps."""
     lost: int
     """Members that had passed once and no longer do."""
-
-
-@dataclass(frozen=True)
-class Curves:
-    """Learning curves on common steps; `quantiles` has one row for each of `levels`, NaN before the first episode's end."""
-
-    steps: tuple[int, ...]
-    levels: tuple[float, ...]
-    quantiles: tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -315,41 +301,6 @@ def round_steps(last: int, at_most: int = ROUND_STEPS) -> list[int]:
     sizes = (factor * 10**power // 10 for power in range(1, 20) for factor in (10, 20, 25, 50))
     width = next(size for size in sizes if last // size <= at_most)
     return [*range(width, last, width), last] if last else []
-
-
-# --- learning curves -----------------------------------------------------------------------------------------------
-
-
-def make_curves(histories: Sequence[Sequence[Row]], metric: str = SCORE) -> Curves:
-    """Quantiles over the members of the mean return since the grid's previous step."""
-    last = max((rows[-1]["step"] for rows in histories if rows), default=0)
-    points = min(CURVE_POINTS, max(map(len, histories), default=0))
-    grid = np.unique(np.ceil(np.linspace(0, last, points + 1)[1:]).astype(np.int64))
-    if not grid.size:
-        return Curves((), LEVELS, tuple(() for _ in LEVELS))
-    found = quantiles(np.stack([curve_on(rows, grid, metric) for rows in histories]), LEVELS)
-    return Curves(tuple(grid.tolist()), LEVELS, tuple(map(tuple, found.tolist())))
-
-
-def curve_on(rows: Sequence[Row], grid: np.ndarray, metric: str = SCORE) -> np.ndarray:
-    """One member's mean return in each stretch of the grid; the last known one goes on where no episode ended.
-
-    NaN before the first episode's end and beyond the member's newest step.   [G]
-    """
-    known = [row for row in rows if row.get(metric) is not None]
-    place = np.searchsorted(grid, [row["step"] for row in known])
-    weights = np.asarray([row.get("charts/episodes", 1) for row in known], np.float64)
-    scores = np.asarray([row[metric] for row in known], np.float64)
-    count = np.bincount(place, weights, minlength=grid.size)
-    total = np.bincount(place, weights * scores, minlength=grid.size)
-    curve = np.divide(total, count, out=np.full(grid.size, np.nan), where=count > 0)
-    return np.where(grid <= (rows[-1]["step"] if rows else 0), carry_on(curve), np.nan)
-
-
-def carry_on(curve: np.ndarray) -> np.ndarray:
-    """The newest number in the place of each gap behind it."""
-    newest = np.maximum.accumulate(np.where(np.isnan(curve), 0, np.arange(curve.size)))
-    return curve[newest]
 
 
 # --- as data and in words ------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import numpy as np
 
 from courtside import backend, checkpoint, memory, runlog, snapshots, stopping
@@ -228,8 +229,10 @@ class _Members:
             (folder / runlog.VERDICT).unlink(missing_ok=True)
         forget_after(dirs, update)
         pipeline = pipeline_of(config, engine.single)
-        each = memory.tree_mb(engine.template())
-        self.savers = [Saver(folder, member, pipeline, each) for folder, member in zip(dirs, configs, strict=True)]
+        self.state_mb = memory.tree_mb(engine.template())
+        self.savers = [
+            Saver(folder, member, pipeline, self.state_mb) for folder, member in zip(dirs, configs, strict=True)
+        ]
         self.trackers = [VerdictTracker(config.thresholds) for _ in dirs]
         for tracker, folder in zip(self.trackers, dirs, strict=True):
             tracker.add(runlog.read_history(folder))
@@ -257,7 +260,8 @@ class _Members:
                     speed = event.steps_per_second / len(self.logs)
                     yield Progress(event.step, event.update, rows, event.seconds, speed, event.rollout_share)
             case MembersEvaluated():
-                states = self.engine.members(event.state)
+                # Only policies are kept of an evaluation: replays need not leave the device.
+                states = self.engine.members(tuple(map(_without_memory, event.state)))
                 for state, metrics, is_best in zip(states, event.metrics, event.is_best, strict=True):
                     yield Evaluated(event.step, event.update, metrics, is_best, state)
             case Started() | Compiled() | Finished():
@@ -286,7 +290,7 @@ class _Members:
 
     def keep_moment(self, event: Settled) -> None:
         """A snapshot of every member, at the updates at which a run alone keeps one."""
-        if snapshots.is_due(self.config, event.update):
+        if snapshots.is_kept(self.config, event.update, self.state_mb):
             self._write(Saver.keep_moment, self._settled(event))
 
     def _settled(self, event: Settled) -> list[Settled]:
@@ -347,3 +351,7 @@ def _train_processes(config: Config, run_dir: Path, view: View | None, signals: 
     tell(view, Started(config, processes.memory_mb(config), backend.describe_device(), (processes.describe(config),)))
     for event in processes.run_processes(run_dir, dirs, signals):
         tell(view, event)
+
+
+def _without_memory(state: TrainState) -> TrainState:
+    return eqx.tree_at(lambda s: s.memory, state, None, is_leaf=lambda x: x is None)

@@ -24,7 +24,7 @@ _TENNIS = Config(
     mad4pg=MAD4PGConfig(
         num_steps=16, updates_per_step=0.25, rollout=3, buffer_size=100_000, pretrain=10_000,
         actor_learn_rate="linear(5e-4, 0)", critic_learn_rate="linear(1e-3, 0)", tau=5e-3, vmin=-0.1, vmax=1.0,
-        e="0.3", e_min=0.05, anneal_max=1.5, l2=0.0, norm_obs=True,
+        e="0.3", e_min=0.05, anneal_max=1.3, l2=0.0, norm_obs=True,
     ),
     thresholds=TENNIS_SOLVED,
 )  # fmt: skip
@@ -89,7 +89,7 @@ TENNIS: dict[str, tuple[str, Config]] = {
         _TENNIS,
     ),
     "tennis-ppo": ("the same by self-play: both rackets learn one policy with PPO", _TENNIS_PPO),
-    "pendulum-d4pg": ("a pendulum swung up and held from a replay, in a fifth of PPO's steps", _PENDULUM),
+    "pendulum-d4pg": ("a pendulum swung up and held, learned from a replay (D4PG)", _PENDULUM),
     "duo-meet": ("two agents meet in a square, each half of the way: what they can win together is known", _MEET),
     "duo-chase": ("one agent runs from another in a corridor: what best play of both is worth is known", _CHASE),
 }

@@ -31,10 +31,6 @@ def make_sum_tree(size: int) -> SumTree:
     return SumTree(jnp.zeros((num_blocks, block)), jnp.zeros(num_blocks))
 
 
-def read(tree: SumTree, index: Int[Array, "M"]) -> Float[Array, "M"]:
-    return tree.leaves.reshape(-1)[index]
-
-
 def write(tree: SumTree, index: Int[Array, "M"], value: Float[Array, "M"]) -> SumTree:
     """Set numbers; where an index comes twice the larger one stays, in whatever order a device writes."""
     leaves = tree.leaves.reshape(-1).at[index].set(0.0).at[index].max(value).reshape(tree.leaves.shape)

@@ -17,7 +17,7 @@ from courtside import storage
 from courtside.config import Config
 from courtside.errors import CheckpointError
 from courtside.metric_names import is_evaluation, is_per_episode
-from courtside.population.results import carry_on
+from courtside.population.curves import carry_on
 from courtside.tune.objective import EPISODES, metrics_needed
 
 CURVES = "curves.npz"

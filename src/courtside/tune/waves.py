@@ -134,7 +134,8 @@ def train_batch(
 ) -> Generator[Chunk, None, list[Columns]]:
     """Train every config for `steps` steps, from where the folder says; returns the columns of each, by name.
 
-    Members are evaluated, when a run of their own would be and at the end, where `names` asks for what that tells. A config's own length says where its schedules end, which may be later: a short stage is the beginning of a whole run.
+    Members are evaluated, when a run of their own would be and at the end, where `names` asks for what that tells. A
+    config's own length says where its schedules end, which may be later: a short stage is the beginning of a whole run.
     Closing the generator saves what is under way.
     """
     storage.make_folder(folder)

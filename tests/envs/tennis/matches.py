@@ -75,7 +75,7 @@ def play_match(env, num_envs, num_steps, layers, randomness, start, key):
         moved = jax.vmap(lambda s, a, k: step_episode(env, s, a, k, draw_fresh(env, k)))(state, action, keys)
         state, timestep, end = moved
         score = jnp.max(end.episode_return, axis=-1)
-        return (state, timestep.obs), (end.ended, score, end.episode_length, end.info["score"])
+        return (state, timestep.obs), (end.ended, score, end.episode_length)
 
     return jax.lax.scan(step, start, jax.random.split(key, num_steps))
 

@@ -80,7 +80,7 @@ def _begin(places: Float[Array, "2"], ball: Body, rally: Rally, coming: Float[Ar
     bodies, new = pack(put_racket(places[0]), put_racket(places[1]), ball), new_rally()
     kept = (rally.last, rally.left_touches, rally.right_touches, rally.over_net)
     rally = Rally(*kept, new.left_pay, new.right_pay, new.ended, new.crossings, new.hits)
-    return TennisState(bodies, jnp.zeros_like(bodies), rally, new.hits, coming, jnp.zeros(2, jnp.float32))
+    return TennisState(bodies, jnp.zeros_like(bodies), rally, new.hits, coming)
 
 
 def _choose(condition: Array, if_true: Any, if_false: Any) -> Any:

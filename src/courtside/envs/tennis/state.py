@@ -24,8 +24,6 @@ class TennisState(eqx.Module):
     """Physics steps for which the next ball had fallen when the step that ended the rally was over."""
     coming: Float[Array, "3"]
     """Drawn beforehand: where the next serve comes down (as the left agent sees it), and the rackets' next places."""
-    earned: Float[Array, "2"]
-    """In this episode."""
 
 
 def unpack(bodies: Bodies) -> tuple[Body, Body, Body]:

@@ -93,8 +93,8 @@ class Tennis:
         bodies, rally, left_over = jax.lax.fori_loop(0, self.physics_steps, one_step, start)
         rally = close(rally, left_over)
         reward = jnp.stack([rally.left_pay, rally.right_pay])
-        after = TennisState(pack(*bodies), state.bodies, rally, left_over, state.coming, state.earned + reward)
-        info = {"score": jnp.max(after.earned), "crossings": rally.crossings, "hits": rally.hits}
+        after = TennisState(pack(*bodies), state.bodies, rally, left_over, state.coming)
+        info = {"crossings": rally.crossings, "hits": rally.hits}
         terminated = jnp.broadcast_to(rally.ended, (court.NUM_AGENTS,))
         return after, make_timestep(self._observe(state.before, after), reward, terminated, None, info)
 

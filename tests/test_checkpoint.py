@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from courtside import checkpoint, preprocess
+from courtside import checkpoint, preprocess, runlog
 from courtside.checkpoint import load, save
 from courtside.config import Config, PPOConfig
 from courtside.envs.base import EnvSpec
@@ -277,6 +277,20 @@ def test_other_layer_sizes_are_told_first_also_inside_a_run_of_several_learners(
     save(tmp_path / "run.safetensors", states[0], META)
     with pytest.raises(CheckpointError, match=r"does not fit: learners\.0\.params is .*--hidden-sizes, --shared-torso"):
         load(tmp_path / "run.safetensors", states[1])
+
+
+def test_another_version_is_named_in_place_of_settings(saved, monkeypatch):
+    monkeypatch.setattr(checkpoint, "__version__", "9.9.9")
+    with pytest.raises(CheckpointError, match=r"another version \(courtside .*, this is 9\.9\.9\)") as caught:
+        load(saved, make_state(num_envs=5))
+    assert "--num-envs" not in str(caught.value)
+    monkeypatch.undo()
+    monkeypatch.setattr(runlog, "git_commit", lambda: "new")
+    for commit, told in (("old", "commit old, this is commit new"), ("new", "--num-envs"), (None, "--num-envs")):
+        system = {"sessions": [{"git_commit": commit}]}
+        (saved.parents[1] / runlog.SYSTEM).write_text(json.dumps(system))
+        with pytest.raises(CheckpointError, match=told):
+            load(saved, make_state(num_envs=5))
 
 
 def test_other_number_of_envs(saved):

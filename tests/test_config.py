@@ -84,6 +84,7 @@ SIZE_FAULTS = [
     ({"buffer_size": 100, "num_envs": 30, "rollout": 5}, "--buffer-size is 100, which holds 3 steps of each of 30 envs, but --rollout is 5; ask for a buffer of at least 150."),
     ({"buffer_size": 100, "num_steps": 30}, "but --num-steps is 30; ask for a buffer of at least 120."),
     ({"total_timesteps": 10_000}, "the first 10000 steps are random (--pretrain), so nothing would be learned"),
+    ({"e_min": 0.4, "e": "linear(0.3, 0)"}, "--e-min is 0.4, but --e is 0.3 at most, and the noise falls from e to e_min"),
     ({"num_steps": 500, "total_timesteps": 1999}, "--total-timesteps is 1999, but one update takes the batch of 2000 samples"),
 ]  # fmt: skip
 REPLAY = override(Config(), algo="mad4pg")

@@ -104,6 +104,10 @@ def test_agents_that_learned_apart_act_apart(tmp_path, learners):
     if learners == "shared":
         np.testing.assert_array_equal(red, blue)
         np.testing.assert_array_equal(red, run.policy(np.ones(3)))
+        with pytest.raises(
+            ConfigError, match="share one policy, so `agent` must be one of red, blue or left out; found 'x'"
+        ):
+            run.policy(np.ones(3), agent="x")
         return
     assert not np.array_equal(red, blue)
     for wrong, words in ((None, "none was named"), ("green", "found 'green'")):
@@ -121,6 +125,10 @@ def test_best_and_last_are_different_files(box_run):
     assert (load(box_run).step, load(box_run, "last").step) == (16 * 77, 16 * 5)
     assert load(box_run).checkpoint == checkpoint.best_path(box_run)
     assert load(box_run).notes == ()
+
+
+def test_a_run_is_printed_in_one_line(box_run):
+    assert repr(load(box_run)) == f"LoadedRun({str(box_run)!r}, preset='custom', algo='ppo', step=1232)"
 
 
 def test_a_run_without_a_best_gives_its_last(tmp_path):

@@ -86,7 +86,7 @@ def load(
         _check_pipeline(path, record, pipeline)
     wanted = _saved_leaves(template)
     found = {name: entry for name, entry in record["leaves"].items() if name in wanted or not part}
-    _check_fit(path, found, {name: _describe(leaf) for name, leaf in wanted.items()}, record["leaves"])
+    _check_fit(path, found, {name: _describe(leaf) for name, leaf in wanted.items()}, record)
     restored = {name: _restore(leaf, record["leaves"][name], tensors[name]) for name, leaf in wanted.items()}
     paths, treedef = jax.tree_util.tree_flatten_with_path(template)
     return jax.tree_util.tree_unflatten(treedef, [restored.get(_name(p), leaf) for p, leaf in paths]), record["meta"]
@@ -101,6 +101,12 @@ def find_checkpoints(folder: str | Path) -> list[Path]:
     """The checkpoints in a `checkpoints/` folder, newest first; whether they are whole is not looked at."""
     found = [(int(match[1]), path) for path in Path(folder).glob("*") if (match := _NAME.fullmatch(path.name))]
     return [path for _, path in sorted(found, reverse=True)]
+
+
+def newest_update(run_dir: str | Path) -> int:
+    """The update of a run's newest checkpoint, as its name tells; 0 where there is none."""
+    found = [match for path in find_checkpoints(Path(run_dir) / FOLDER) if (match := _NAME.fullmatch(path.name))]
+    return int(found[0][1]) if found else 0
 
 
 def newest_whole(folder: str | Path) -> tuple[Path, list[tuple[Path, str]]]:
@@ -294,14 +300,12 @@ def _check_pipeline(path: Path, record: dict[str, Any], pipeline: dict[str, Any]
     raise CheckpointError(
         f"Checkpoint {path} was made with other preprocessing, so its network would be shown other numbers. "
         + "; ".join(lines)
-        + ". Use the settings that the run was trained with."
+        + f". {_other_version(path, record) or 'Use the settings that the run was trained with.'}"
     )
 
 
-def _check_fit(
-    path: Path, found: dict[str, Any], wanted: dict[str, dict[str, Any]], everything: dict[str, Any]
-) -> None:
-    """Refuse a checkpoint whose leaves differ from the template's, naming the first few; `everything` is all that it holds."""
+def _check_fit(path: Path, found: dict[str, Any], wanted: dict[str, dict[str, Any]], record: dict[str, Any]) -> None:
+    """Refuse a checkpoint whose leaves differ from the template's, naming the first few."""
     faults = [
         f"{name} is {_words(found.get(name))} in the checkpoint, {_words(wanted.get(name))} here"
         for name in sorted(set(found) | set(wanted))
@@ -309,7 +313,7 @@ def _check_fit(
     ]
     if not faults:
         return
-    there, here = _hidden_layers(everything), _hidden_layers(wanted)
+    there, here = _hidden_layers(record["leaves"]), _hidden_layers(wanted)
     if there and here and there != here:
         raise CheckpointError(
             f"Checkpoint {path} does not fit: its network has hidden layers of {there} units, the one here of {here}. "
@@ -317,10 +321,20 @@ def _check_fit(
         )
     faults.sort(key=lambda fault: not _is_of_network(fault))
     more = f", and {len(faults) - 3} more differ" if len(faults) > 3 else ""
-    raise CheckpointError(
-        f"Checkpoint {path} does not fit: {'; '.join(faults[:3])}{more}. "
-        f"{_fit_hint(faults, wanted)} must be the same as in the run."
-    )
+    hint = _other_version(path, record) or f"{_fit_hint(faults, wanted)} must be the same as in the run."
+    raise CheckpointError(f"Checkpoint {path} does not fit: {'; '.join(faults[:3])}{more}. {hint}")
+
+
+def _other_version(path: Path, record: dict[str, Any]) -> str:
+    """That another version wrote it, which explains a difference better than settings do; empty where none is known of."""
+    commits = runlog.last_commit(path.parent.parent), runlog.git_commit()
+    if record.get("courtside") != __version__:
+        there, here = f"courtside {record.get('courtside')}", __version__
+    elif commits[0] and commits[1] and commits[0] != commits[1]:
+        there, here = (f"commit {commit[:10]}{'-dirty' * commit.endswith('-dirty')}" for commit in commits if commit)
+    else:
+        return ""
+    return f"It was written by another version ({there}, this is {here}): use that one, or train the run anew."
 
 
 def _hidden_layers(leaves: dict[str, dict[str, Any]]) -> str:

@@ -20,6 +20,12 @@ from courtside.words import merge_words
 MAX_SEED = 2**32 - 1
 ALIASES = {"layer_sizes": "hidden_sizes"}
 """Second names of settings."""
+COUNTERPARTS = {
+    "learning_rate": ("actor_learn_rate", "critic_learn_rate"),
+    "actor_learn_rate": ("learning_rate",),
+    "critic_learn_rate": ("learning_rate",),
+}
+"""Setting of one family -> what does the same in the other, under another name."""
 
 
 @dataclass(frozen=True)
@@ -176,10 +182,14 @@ def owner_of(name: str, config: Config) -> tuple[str, Any]:
     raise ConfigError(foreign_setting(name, config) if name in names else unknown_name("setting", name, names))
 
 
-def foreign_setting(name: str, config: Config) -> str:
-    """One sentence for a setting of the other family."""
+def foreign_setting(name: str, config: Config, written: str = "") -> str:
+    """One sentence for a setting of the other family; `written` is its flag where it was typed otherwise."""
     owners = "ppo" if config.is_off_policy else "ddpg, d4pg, maddpg or mad4pg"
-    return f"{flag_of(name)} belongs to --algo {owners}, but this run trains with {config.run.algo}; leave it out."
+    instead = " and ".join(map(flag_of, COUNTERPARTS.get(name, ())))
+    advice = f"use {instead}" if instead else "leave it out"
+    return (
+        f"{written or flag_of(name)} belongs to --algo {owners}, but this run trains with {config.run.algo}; {advice}."
+    )
 
 
 def unknown_name(kind: str, name: str, known: list[str], see: str = "") -> str:

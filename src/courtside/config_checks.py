@@ -200,11 +200,25 @@ def _finite_faults(config: Config) -> list[str]:
     return [f"{flag_of(name)} is {x}, but it must be a finite number." for name, x in numbers if not math.isfinite(x)]
 
 
+def _highest(text: str) -> float:
+    """The highest value of a schedule; infinite where it is none, which is a fault of its own."""
+    try:
+        schedule = parse_schedule(text)
+    except ConfigError:
+        return math.inf
+    return max(schedule.start, schedule.end)
+
+
 def _target_faults(config: Config) -> list[str]:
-    """How the targets follow, and the range of a critic that predicts a distribution."""
+    """How the targets follow, where the noise ends, and the range of a critic that predicts a distribution."""
     own, faults = config.mad4pg, []
     if own.tau > 1:
         faults.append(f"--tau is {own.tau}, but it must be a share above 0 and up to 1; 1 copies at every step.")
+    if own.anneal == "score" and own.e_min > (loudest := max(_highest(own.e), 0.0)):
+        faults.append(
+            f"--e-min is {own.e_min:g}, but --e is {loudest:g} at most, and the noise falls from e to e_min; lower --e-min or "
+            "raise --e."
+        )
     if not config.is_distributional:
         return faults
     if not own.vmin < own.vmax:

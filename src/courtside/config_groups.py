@@ -18,7 +18,7 @@ class RunConfig:
     """The run itself."""
 
     algo: Algo = "ppo"
-    """How agents learn: ppo; or replay of continuous actions with a critic of numbers (ddpg) or of distributions (d4pg), each also with a critic that sees every agent (maddpg, mad4pg)."""
+    """How agents learn: with ppo, or from a replay of continuous actions with ddpg, d4pg, maddpg or mad4pg; d4pg and mad4pg have a critic of distributions, maddpg and mad4pg one that sees every agent."""
     exp_name: str = ""
     """Name at the front of the run folder; empty takes the preset's."""
     seed: int = 1

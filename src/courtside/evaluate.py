@@ -41,11 +41,13 @@ class EvalResult:
     """Means of what the world itself says at the end of an episode, such as doors opened."""
     episodes: int
     deterministic: bool
+    algo: str
+    """What it was trained with; all but ppo have nothing to draw actions from."""
     checkpoint: str
     step: int
     returns: list[float]
     notes: tuple[str, ...] = ()
-    """What the user should know about the checkpoint that was taken, and about the film."""
+    """What the user should know about the checkpoint that was taken, the actions, and the film."""
     video: str | None = None
     """Where the film of the first episodes lies, if one was asked for."""
 
@@ -83,9 +85,11 @@ def evaluate_run(
     if seed is not None:
         settings.check_seed("seed", seed)
     loaded = load(run, which)
+    algo, is_off_policy = loaded.config.run.algo, loaded.config.is_off_policy
     greedy = loaded.config.run.eval_deterministic if deterministic is None else deterministic
     seed = evaluation_seed(loaded.config.run.seed, 0) if seed is None else seed
     played, note = _play(loaded, video, Scene(loaded.policies, seed, episodes, greedy, min(video_episodes, episodes)))
+    undrawn = _note_undrawn(algo) if is_off_policy and deterministic is False else ""
     returns, lengths = np.asarray(played.returns, np.float64), np.asarray(played.lengths)
     summary = summarize(returns)
     return EvalResult(
@@ -98,13 +102,18 @@ def evaluate_run(
         agents=dict(zip(loaded.team.names, np.mean(played.agent_returns, axis=0).tolist(), strict=True)),
         env={name: float(np.mean(value)) for name, value in played.info.items()},
         episodes=episodes,
-        deterministic=greedy,
+        deterministic=greedy or is_off_policy,
+        algo=algo,
         checkpoint=str(loaded.checkpoint),
         step=loaded.step,
         returns=returns.tolist(),
-        notes=(*loaded.notes, *([note] if note else [])),
+        notes=(*loaded.notes, *filter(None, (undrawn, note))),
         video=None if video is None else str(video),
     )
+
+
+def _note_undrawn(algo: str) -> str:
+    return f"{algo} draws no actions: its actors' own are played, without the noise of training."
 
 
 def _play(loaded: LoadedRun, video: str | Path | None, scene: Scene) -> tuple[Episodes, str]:

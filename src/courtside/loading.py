@@ -45,6 +45,11 @@ class LoadedRun:
     chance: np.random.Generator = field(default_factory=np.random.default_rng, repr=False, compare=False)
     """Where drawn actions without a seed come from; each opened run has its own, started from the system's entropy."""
 
+    def __repr__(self) -> str:
+        """One line; the settings are in `config`."""
+        config = self.config
+        return f"LoadedRun({str(self.run_dir)!r}, preset={config.preset!r}, algo={config.run.algo!r}, step={self.step})"
+
     @property
     def agents(self) -> tuple[str, ...]:
         """What the agents that learned are called."""
@@ -72,8 +77,10 @@ class LoadedRun:
             return 0
         if agent not in self.agents:
             found = "none was named" if agent is None else f"found {agent!r}"
+            how = "learned apart" if len(self.policies) > 1 else "share one policy"
+            rest = "" if len(self.policies) > 1 else " or left out"
             raise ConfigError(
-                f"The agents of this run learned apart, so `agent` must be one of {', '.join(self.agents)}; {found}."
+                f"The agents of this run {how}, so `agent` must be one of {', '.join(self.agents)}{rest}; {found}."
             )
         return learner_of(self.team, agent)[0]
 

@@ -344,6 +344,12 @@ def _read_sessions(folder: Path) -> list[Row]:
         return []
 
 
+def last_commit(folder: Path) -> str | None:
+    """Commit of the checkout that last trained a run; None where it was an installed version, or nothing tells."""
+    sessions = _read_sessions(folder)
+    return sessions[-1].get("git_commit") if sessions else None
+
+
 def describe_system(update: int) -> Row:
     """Versions and machine; the device is known only once JAX has started."""
     versions = {"courtside": __version__} | {name: package_version(name) for name in _PACKAGES}

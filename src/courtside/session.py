@@ -14,7 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from courtside import backend, checkpoint, memory, preprocess, runlog, snapshots, stopping
-from courtside.config import Config, override
+from courtside.config import Config
 from courtside.engines import Engine, make_engine
 from courtside.engines.jax_engine import JaxEngine
 from courtside.errors import CheckpointError
@@ -24,6 +24,7 @@ from courtside.health.insurance import Account, Insurance
 from courtside.health.verdict import Verdict, VerdictTracker, to_json
 from courtside.population.members import is_population, note_alone
 from courtside.recruit import keep
+from courtside.replanning import replan
 from courtside.runlog import RunLog
 from courtside.stopping import ScoreStop, ScoreWatch
 from courtside.train import run as run_training
@@ -98,10 +99,7 @@ def resume(
 
         return population.resume(run_dir, view=view, total_timesteps=total_timesteps)
     config = runlog.read_config(run_dir)
-    notes = []
-    if total_timesteps is not None and total_timesteps != config.run.total_timesteps:
-        notes.append(explain_new_length(config, total_timesteps))
-        config = override(config, total_timesteps=total_timesteps)
+    config, notes = replan(config, [run_dir], total_timesteps)
     config.validate()
     backend.start(config)
     engine = make_engine(config, run_dir)
@@ -163,13 +161,6 @@ def _judge_finished(
         log.write_verdict(_verdict_record(tracker.verdict(), config, account, stop))
     verdict = tracker.verdict() if config.thresholds else None
     return Result(run_dir, verdict, True, None, update * config.batch_size, update, 0.0, newest, stop)
-
-
-def explain_new_length(config: Config, total_timesteps: int) -> str:
-    return (
-        f"The planned length changes from {config.run.total_timesteps:,} to {total_timesteps:,} steps: schedules now end "
-        "there, so the rates jump to where they stand on the new plan."
-    )
 
 
 def _closing(engine: Engine, work: Any) -> Result:

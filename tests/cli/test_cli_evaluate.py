@@ -1,10 +1,16 @@
+import contextlib
 import json
 import shutil
 
+import jax
 import pytest
 
-from courtside import checkpoint
+from courtside import checkpoint, preprocess, runlog
+from courtside.algos import team
 from courtside.cli import main
+from courtside.config import override
+from courtside.engines import make_engine
+from courtside.presets import find_preset
 
 
 def evaluate(run, capsys, *args: str) -> dict:
@@ -46,6 +52,23 @@ def test_each_agent_and_the_worlds_own_means_are_told(tmp_path, capsys):
     assert lines[agents + 1].split()[0] == "blue_0"
     own = next(i for i, line in enumerate(lines) if line.startswith("world       "))
     assert any("door_open_done" in line for line in lines[own:])
+
+
+def test_actors_that_draw_nothing_are_said_to_play_their_own_actions(tmp_path, capsys):
+    config = override(find_preset("duo-meet"), hidden_sizes=(4,), num_envs=2)
+    with contextlib.closing(make_engine(config)) as engine:
+        pipeline = preprocess.describe_pipeline(config, engine.spec)
+        policies = team.init(engine.team, jax.random.key(1)).policy
+    runlog.write_config(tmp_path, config)
+    meta = {"pipeline": pipeline, "step": 1, "update": 1}
+    checkpoint.save(checkpoint.best_path(tmp_path), checkpoint.policies(policies), meta)
+    assert main(["eval", str(tmp_path), "--episodes", "2", "--sampled"]) == 0
+    streams = capsys.readouterr()
+    assert streams.out.splitlines()[1] == "episodes    2, the actors' own actions"
+    assert streams.err.startswith("note: mad4pg draws no actions")
+    assert main(["eval", str(tmp_path), "--episodes", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["algo"], found["deterministic"], found["notes"]) == ("mad4pg", True, [])
 
 
 def damage(path):

@@ -32,6 +32,17 @@ def test_missing_run_is_one_sentence(tmp_path, capsys):
     assert streams.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("flag", ["--layer-sizes", "--lr", "--no-norm-obs", "--seed=3"])
+def test_settings_come_from_the_run(flag, small_run, capsys):
+    assert main(["resume", str(small_run.path), flag]) == 2
+    assert f"{flag.partition('=')[0]} is a setting, and a run goes on with those" in capsys.readouterr().err
+
+
+def test_a_run_cannot_end_before_where_it_is(small_run, capsys):
+    assert main(["resume", str(small_run.path), "--total-timesteps", "1000"]) == 2
+    assert "--total-timesteps is 1,000, but the run is already at step 1,280;" in capsys.readouterr().err
+
+
 def test_help_tells_what_continues(capsys):
     assert main(["resume", "--help"]) == 0
     page = capsys.readouterr().out

@@ -147,6 +147,8 @@ def test_spellings(line, found):
         ("--opponent random", "--opponent has the word 'random', but each must be NAME=VALUE, such as blue=random."),
         ("--num-minibatches 3", "--num-minibatches is 3, but it must divide"),
         ("pendulum-d4pg --clip-coef 0.1", "--clip-coef belongs to --algo ppo, but this run trains with d4pg; leave it out."),
+        ("tennis --learning-rate 1e-3", "trains with mad4pg; use --actor-learn-rate and --critic-learn-rate."),
+        ("tennis --lr 1e-3", "--lr belongs to --algo ppo, but this run trains with mad4pg; use --actor-learn-rate and --cri"),
         ("cartpole --vmax 1", "--vmax belongs to --algo ddpg, d4pg, maddpg or mad4pg, but this run trains with ppo; leave it out."),
         ("cartpole --algo sac", "--algo is 'sac', but it must be one of ppo, ddpg, d4pg, maddpg, mad4pg."),
         ("pendulum-d4pg --vmin 1 --num-atoms 1", "but vmin must be below vmax"),

@@ -1,11 +1,13 @@
 import dataclasses
 import io
+from typing import get_args
 
 import pytest
 from rich.console import Console
 
 from courtside.cli.settings import SIZES, meanings, memory_line, setting_rows, settings_lines, settings_table
-from courtside.config import Config, EnvConfig, override
+from courtside.config import Config, EnvConfig, RunConfig, override
+from courtside.config_groups import Algo
 from courtside.events import Started
 from courtside.presets import find_preset
 
@@ -37,6 +39,10 @@ def test_the_batch_of_the_replay_family_is_what_is_drawn():
 def test_the_critic_that_is_in_force_is_shown(algo, seen):
     (row,) = [row for row in setting_rows(override(Config(), algo=algo)) if row.name == "critic"]
     assert row.value == seen
+
+
+def test_the_meaning_of_algo_names_all_of_them():
+    assert all(name in meanings(RunConfig)["algo"] for name in get_args(Algo))
 
 
 def test_only_settings_that_differ_from_the_preset_are_marked():

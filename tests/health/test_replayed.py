@@ -11,7 +11,7 @@ from histories import REPLAY_CONFIG, UPDATES, failing, make_replayed, replayed_c
 
 from courtside.cli.flags import read_config
 from courtside.config import Threshold, override
-from courtside.health import diagnose, replay, value_range
+from courtside.health import diagnose, noise, replay, value_range
 from courtside.health.history import History, make_case
 from courtside.health.scores import eval_gaps
 
@@ -104,6 +104,44 @@ def test_the_range_that_would_fit(edge, settings, reach, fits):
         changed(**settings), **{side.target.replace("/", "__"): reach, side.clipped.replace("/", "__"): 0.1}
     )
     assert value_range.fitting(case, side) == fits
+
+
+@pytest.mark.parametrize(("low", "high", "found"), [
+    (-2.0, 118.0, "--vmax 150"),
+    (-28.0, 60.0, "--vmin -380"),  # 28 = R + 0.951 x 10, and no episode tells how often it is paid
+    (-2.0, 109.0, None),  # beyond, but by less than a tenth of the range
+    (-2.0, np.where(TIME < 0.4, 200.0, 60.0), None),  # wild guesses at the beginning
+    (-2.0, np.where(TIME > 0.8, 200.0, 60.0), None),  # not for long yet
+])  # fmt: skip
+def test_a_range_that_cuts_off_only_the_best_is_found_by_the_farthest_targets(low, high, found):
+    case = make_replayed(**FAILING, health__clipped_high=0.04, health__target_high=high, health__target_low=low)
+    finding = value_range.value_range_clipped(case)
+    assert (finding and finding.remedy) == found
+
+
+def scored(**settings):
+    return changed(anneal="score", **settings)
+
+
+def test_noise_that_waits_for_a_score_gets_one_that_training_reaches():
+    loud = {"evals": evaluations(85.0), RETURN: failing(40.0)}
+    for top, fits in ((60.0, True), (30.0, False)):
+        remedy = noise.noise_never_anneals(make_replayed(scored(anneal_max=top), **loud)).remedy
+        assert ("--anneal-max 40" in remedy) == ("--anneal-max" in remedy) == fits
+    falls = make_replayed(scored(anneal_max=60.0), **loud, charts__noise_scale=0.2955 - 0.1155 * TIME)
+    assert noise.noise_never_anneals(falls) is None
+    ended = replace(
+        make_replayed(scored(anneal_max=60.0, quit_threshold=30.0, total_timesteps=UPDATES * 600), **loud),
+        finished=True,
+    )
+    assert noise.noise_never_anneals(ended) is None
+    assert noise.noise_never_anneals(replace(ended, finished=False)) is not None
+
+
+def test_what_is_on_already_is_not_advised():
+    hung = {**FAILING, "health__action_at_bound": 1.0, "losses__actor_grad_norm": 1e-7}
+    assert "--norm-obs" in noise.actor_saturated(make_replayed(**hung)).remedy
+    assert "--norm-obs" not in noise.actor_saturated(make_replayed(changed(norm_obs=True), **hung)).remedy
 
 
 def takes(config, remedy):

@@ -87,6 +87,16 @@ def test_final_score_weighs_the_episodes_of_the_last_steps():
     assert results.window_mean([], RETURN, 100_000) is None
 
 
+def test_a_short_run_is_told_by_how_it_ended():
+    rows = [{"step": 100 * u, "charts/episodes": 2, RETURN: float(u)} for u in range(1, 21)]
+    assert results.final_score(rows, RETURN) == 19.5  # the last tenth of 2,000 steps
+    silent = [row | {"charts/episodes": 0, RETURN: None} for row in rows[-5:]]
+    assert results.final_score([*rows[:-5], *silent], RETURN) == 8.0  # none ended so late
+    long = [row | {"step": 1000 * row["step"]} for row in rows]
+    assert results.final_score(long, RETURN) == 20.0  # never more than the last 100,000
+    assert results.final_score([], RETURN) is None
+
+
 def test_spread_by_hand(tmp_path):
     found = results.read_results(make_population(tmp_path, [[score] for score in (4, 1, 100, 3, 2)]))
     spread = found.spread

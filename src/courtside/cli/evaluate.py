@@ -17,7 +17,8 @@ ABOUT = """Play episodes with the policy of a run and print its score.
 
 Without flags it takes the policy behind training's `best evaluation`, its actions chosen as there (drawn, unless it was
 trained with --eval-deterministic), on fresh episodes. Expect a little less than the number training showed, which was the
-best of several. The `return` that training shows is that of the newest policy while it explores: --sampled --last."""
+best of several. The `return` that training shows is that of the newest policy while it explores: --sampled --last. Runs with
+ddpg, d4pg, maddpg and mad4pg have nothing to draw: their actors' own actions are played, without the noise of training."""
 
 
 def main(args: list[str]) -> int:
@@ -71,10 +72,8 @@ def print_members(found: Any, dirs: list[Path]) -> int:
         for note in results[-1].notes:
             print(f"note: member {folder.name}: {note}", file=sys.stderr)
         if not found.json and len(results) == 1:
-            mode, which = "deterministic" if results[0].deterministic else "sampled", "last" if found.last else "best"
-            print(
-                f"the {which} policy of every member, {count(found.episodes)} episodes each, {mode} actions", flush=True
-            )
+            which, actions = "last" if found.last else "best", chosen(results[0])
+            print(f"the {which} policy of every member, {count(found.episodes)} episodes each, {actions}", flush=True)
         if not found.json:
             print(f"member {folder.name}   mean {figure(results[-1].mean)}, std {figure(results[-1].std)}", flush=True)
     spread = summarize([result.mean for result in results])
@@ -121,12 +120,18 @@ def make_parser() -> Parser:
     return parser
 
 
+def chosen(result: Any) -> str:
+    """How actions were chosen."""
+    if result.algo != "ppo":
+        return "the actor's own actions" if len(result.agents) == 1 else "the actors' own actions"
+    return "deterministic actions" if result.deterministic else "sampled actions"
+
+
 def describe(result: Any) -> list[str]:
     """The score in a few lines."""
-    mode = "deterministic" if result.deterministic else "sampled"
     return [
         f"checkpoint  {result.checkpoint} (step {count(result.step)})",
-        f"episodes    {count(result.episodes)}, {mode} actions",
+        f"episodes    {count(result.episodes)}, {chosen(result)}",
         f"return      mean {figure(result.mean)}, std {figure(result.std)}",
         f"            IQM {figure(result.iqm)} (95% interval {figure(result.iqm_low)} to {figure(result.iqm_high)})",
         *(_rows("agents", result.agents) if len(result.agents) > 1 else []),

@@ -37,8 +37,9 @@ HELP = "courtside train --help"
 
 RENAMED = {
     **ALIASES, "gym_id": "env_id", "track": "wandb", "wandb_project_name": "wandb_project", "opponent": "opponents",
+    "lr": "learning_rate",
 }  # fmt: skip
-"""CleanRL's name -> ours, where they differ; second names; and one opponent is written in the singular."""
+"""CleanRL's name -> ours, where they differ; second names; one opponent is written in the singular."""
 
 UNUSED_SWITCHES = {
     "cuda",
@@ -114,7 +115,7 @@ def sort_families(line: Line, base: Config) -> None:
     if not base.is_off_policy and line.values.pop("batch_size", None):
         line.unused.append("--batch-size")
     known = {name for part in ("run", "env", "net", base.family) for name in setting_hints(group_types()[part])}
-    if faults := [foreign_setting(name, base) for name in line.values if name not in known]:
+    if faults := [foreign_setting(name, base, line.typed[name]) for name in line.values if name not in known]:
         raise ConfigError(" ".join(faults))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from courtside.health.findings import Finding, make_finding, number
 from courtside.health.history import Case
 from courtside.health.outcome import EARLY, is_failing, is_solved, progress, shortfall, wanted_return
+from courtside.health.remedies import with_norm_obs
 from courtside.health.stretches import RETURN, cut, held_since, highest, mean, median
 
 EXPLAINED, VALUE, TARGET, SPREAD = (
@@ -75,7 +76,9 @@ def _why_dead(case: Case) -> str:
 def _revive(case: Case) -> str:
     if case.config.ppo.vf_coef == 0:
         return "--vf-coef 0.5"
-    return "--gamma 0.99" if case.config.ppo.gamma > PATIENT else "--norm-reward, --norm-obs, or --no-clip-vloss"
+    if case.config.ppo.gamma > PATIENT:
+        return "--gamma 0.99"
+    return with_norm_obs(case.config, "--norm-reward or --no-clip-vloss")
 
 
 def value_blowup(case: Case) -> Finding | None:

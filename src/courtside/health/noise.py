@@ -21,6 +21,7 @@ from courtside.health.outcome import (
     wanted_return,
     yardstick,
 )
+from courtside.health.remedies import with_norm_obs
 from courtside.health.scores import EVAL_AGREE, EVAL_DEVIATIONS, EVAL_GAP, MIN_EVALS, eval_gaps
 from courtside.health.stretches import cut, held_since, highest, lowest, mean
 from courtside.metric_names import RETURN, SCORE
@@ -67,7 +68,8 @@ def _why_gone(case: Case) -> tuple[str, str]:
         return f"--e {own.e} adds nothing to the actions: only random play before learning tried anything.", "--e 0.3"
     if own.anneal == "score":
         top = wanted_return(case)
-        fits = f"--anneal-max {top:g}" if top is not None and top > own.anneal_max else "--e-min 0.05"
+        floor = min(0.05, max(scale.start, scale.end))
+        fits = f"--anneal-max {top:g}" if top is not None and top > own.anneal_max else f"--e-min {floor:g}"
         return (
             f"The noise ends at a score of {own.anneal_max:g}, which is reached long before the task is learned.",
             fits,
@@ -153,6 +155,6 @@ def actor_saturated(case: Case) -> Finding | None:
     return make_finding(
         "actor-saturated", case.history, int(found.starts[since]), evidence,
         cause="Large steps drove the actor's output so far out that tanh is flat there: no gradient leads back.",
-        remedy=f"--actor-learn-rate {min(case.config.learning_rate.start / 10, 1e-3):.2g}, --norm-obs where observations are large",
+        remedy=with_norm_obs(case.config, f"--actor-learn-rate {min(case.config.learning_rate.start / 10, 1e-3):.2g}"),
         confidence=0.9 * certainty(case), severity=0.9,
     )  # fmt: skip

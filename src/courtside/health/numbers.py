@@ -7,7 +7,7 @@ import numpy as np
 from courtside.health.findings import Finding, make_finding, number
 from courtside.health.history import Case, History
 from courtside.health.outcome import certainty, is_failing, is_solved, progress, shortfall
-from courtside.health.remedies import rate_flags
+from courtside.health.remedies import rate_flags, with_norm_obs
 from courtside.health.stretches import cut, first, median
 
 TENSORS = ("reward", "observation", "value", "advantage", "loss", "gradient", "parameters")
@@ -73,7 +73,7 @@ def gradients_exploding(case: Case) -> Finding | None:
     return make_finding(
         "gradients-exploding", case.history, int(found.starts[np.argmax(large)]), evidence,
         cause="Rewards or observations are so large that the error of the values drowns everything else.",
-        remedy="--norm-reward, and --norm-obs where observations are large",
+        remedy=with_norm_obs(case.config, "--norm-reward"),
         confidence=0.5 + 0.4 * found.share(large), severity=0.8, sick=not is_solved(case) or typical > 10 * EXPLODING * limit,
     )  # fmt: skip
 
@@ -91,6 +91,6 @@ def gradients_vanishing(case: Case) -> Finding | None:
     return make_finding(
         "gradients-vanishing", case.history, int(found.starts[np.argmax(small)]), evidence,
         cause="The policy is certain of every action, or the network's units are all saturated.",
-        remedy="--ent-coef 0.01, a smaller --learning-rate, --norm-obs",
+        remedy=with_norm_obs(case.config, "--ent-coef 0.01, a smaller --learning-rate"),
         confidence=0.9 * certainty(case), severity=0.6,
     )  # fmt: skip

@@ -7,6 +7,7 @@ import numpy as np
 from courtside.health.findings import Finding, make_finding, number
 from courtside.health.history import Case
 from courtside.health.outcome import EARLY, certainty, closeness, has_risen, is_failing, is_solved, progress, shortfall
+from courtside.health.remedies import with_norm_obs
 from courtside.health.stretches import Stretches, cut, held_since, highest, median
 from courtside.schedules import parse_schedule
 
@@ -175,7 +176,7 @@ def action_saturated(case: Case) -> Finding | None:
     return make_finding(
         "action-saturated", case.history, None if since is None else int(found.starts[since]), evidence,
         cause="The policy only knows full left and full right: its means or deviations have run away.",
-        remedy="a smaller --ent-coef, a smaller --learning-rate, --norm-obs",
+        remedy=with_norm_obs(case.config, "a smaller --ent-coef, a smaller --learning-rate"),
         confidence=0.8 * certainty(case), severity=0.5,
     )  # fmt: skip
 

@@ -251,6 +251,11 @@ def apply(remedy: Remedy, config: Config) -> Config:
     return override(config, **remedy.change(config))
 
 
+def with_norm_obs(config: Config, remedy: str) -> str:
+    """What to type, and --norm-obs behind it where that is not on already."""
+    return remedy if config.learning.norm_obs else f"{remedy}, --norm-obs where observations are large"
+
+
 def flags(settings: Settings) -> str:
     """What to type for the same change: `--learning-rate 0.0001 --no-clip-vloss`."""
     return " ".join(_flag(name, value) for name, value in settings.items())

@@ -28,7 +28,8 @@ from courtside.hosts.env_host import Forecast, foresee
 from courtside.hosts.kinds import can_be_imported, full_id
 from courtside.hosts.memory import available_mb
 from courtside.metric_names import score_metric
-from courtside.population.results import WINDOW, explain_finished, is_finished, standing_of, window_mean
+from courtside.population import results
+from courtside.population.results import explain_finished, is_finished, standing_of
 
 LOG = "process.log"
 """What a member's process printed, in the member's folder."""
@@ -205,7 +206,7 @@ def _explain(child: _Child, caught: str | None) -> str:
 
 def final_score(folder: Path) -> float | None:
     """What the last episodes of a member came to, by what it is judged by."""
-    return window_mean(runlog.read_rows(folder), score_metric(runlog.read_config(folder)), WINDOW)
+    return results.final_score(runlog.read_rows(folder), score_metric(runlog.read_config(folder)))
 
 
 # --- how far they are ----------------------------------------------------------------------------------------------

@@ -36,8 +36,8 @@ from courtside.statistics import (
 from courtside.stopping import ScoreWatch, writes_verdict
 
 RESULTS = "results.json"
-WINDOW = 100_000
-"""Steps up to a member's newest over which its score is taken."""
+LATE_SHARE, WINDOW = 0.1, 100_000
+"""Share of a member's steps, up to its newest, over which its score is taken, and how many they are at most."""
 ROUND_STEPS = 12
 """Round steps at which the chance to have passed is told, at most."""
 
@@ -60,7 +60,8 @@ class Member:
     steps_to_pass: int | None
     """First step at which all thresholds held together, even if they did not stay so."""
     final_score: float | None
-    """Mean return of the last episodes, or the best agent's where the run is judged by that; None where none ended."""
+    """Mean return of the episodes of its last steps, or the best agent's where the run is judged by that; None where none
+    ended. The last steps are `LATE_SHARE` of those made, `WINDOW` at most, and `WINDOW` where no episode ended in so few."""
     last_eval: float | None
     best_eval: float | None
     stop_step: int | None = None
@@ -160,7 +161,7 @@ def _read_member(folder: Path, config: Config, rows: list[Row], setting: int) ->
         finished=is_finished(folder, config),
         passed=passed if config.thresholds else None,
         steps_to_pass=steps_to_pass,
-        final_score=window_mean(rows, score_metric(config), WINDOW),
+        final_score=final_score(rows, score_metric(config)),
         last_eval=evals[-1] if evals else None,
         best_eval=max(evals, default=None),
         stop_step=stop_step,
@@ -243,6 +244,13 @@ def window_mean(rows: Sequence[Row], metric: str, span: int) -> float | None:
     weights = [row.get("charts/episodes", 1) for row in recent]
     total = math.fsum(weight * row[metric] for weight, row in zip(weights, recent, strict=True))
     return total / math.fsum(weights) if sum(weights) else None
+
+
+def final_score(rows: Sequence[Row], metric: str) -> float | None:
+    """Mean over the last steps; a short run would otherwise be told by how it began."""
+    late = min(WINDOW, round(LATE_SHARE * rows[-1]["step"])) if rows else 0
+    found = window_mean(rows, metric, late)
+    return window_mean(rows, metric, WINDOW) if found is None else found
 
 
 def make_spread(members: Sequence[Member]) -> Spread | None:

@@ -17,7 +17,7 @@ import equinox as eqx
 import numpy as np
 
 from courtside import backend, checkpoint, memory, runlog, snapshots, stopping
-from courtside.config import Config, override
+from courtside.config import Config
 from courtside.engines import Engine, make_engine
 from courtside.engines.jax_engine import JaxEngine
 from courtside.errors import CheckpointError, ConfigError
@@ -50,8 +50,9 @@ from courtside.population.results import (
     write_results,
 )
 from courtside.recruit import keep
+from courtside.replanning import replan
 from courtside.runlog import RunLog
-from courtside.session import Saver, Signals, View, explain_new_length, may_stop, pipeline_of, tell
+from courtside.session import Saver, Signals, View, may_stop, pipeline_of, tell
 from courtside.stopping import ScoreWatch
 from courtside.types import TrainState
 
@@ -95,10 +96,10 @@ def resume(run_dir: Path, *, view: View | None = None, total_timesteps: int | No
     refuse_loners(dirs)
     if all(is_ended_by_score(folder, config) for folder in dirs):
         raise CheckpointError(explain_finished(run_dir, config, dirs))
-    if total_timesteps is not None and total_timesteps != config.run.total_timesteps:
-        tell(view, Notice(explain_new_length(config, total_timesteps)))
-        config = override(config, total_timesteps=total_timesteps)
+    config, notes = replan(config, dirs, total_timesteps)
+    if notes:
         config.validate()
+        tell(view, Notice(notes[0]))
         runlog.write_config(run_dir, config)
     for folder, member in zip(dirs, member_configs(config), strict=True):
         if runlog.read_config(folder).run.total_timesteps != config.run.total_timesteps:

@@ -108,8 +108,9 @@ def as_entries(batch):
     ]  # fmt: skip
 
 
-CASES = [(algo, how, "stored") for algo in ("ddpg", "d4pg", "maddpg", "mad4pg") for how in ("shared", "independent")]
-CASES += [("mad4pg", "shared", "current"), ("maddpg", "independent", "current")]
+CASES = [("ddpg", "shared", "stored"), ("d4pg", "independent", "stored"), ("maddpg", "shared", "stored")]
+CASES += [("mad4pg", how, "stored") for how in ("shared", "independent")] + [("maddpg", "independent", "current")]
+"""Every algorithm, both ways of sharing, both kinds of others' actions; not every one with every other: each is compiled."""
 
 
 @pytest.mark.parametrize(("algo", "learners", "others"), CASES)

@@ -148,8 +148,7 @@ class HostEngine:
         key, noise = self._draw(state.key, self.team.num_steps)
         choose = _Chooser(self._act, state, [np.asarray(part) for part in noise])
         got = collect_host(host, self.team, choose, self._features, self.team.num_steps)
-        self._features, state = got.features, choose.remember(state)
-        state = _note_ends(self.team, state, got.rollout)
+        self._features, state = got.features, choose.remember(self.team, state, got.rollout)
         self._rollout_seconds += time.perf_counter() - start
         return self._update(self.hyper, state, key, got.rollout)
 
@@ -254,18 +253,12 @@ class _Chooser:
         actions, self._memories = self._act(self._leaves, self._memories, features, [part[t] for part in self._noise])
         return [np.asarray(a) for a in actions]
 
-    def remember(self, state: TrainState) -> TrainState:
-        """The state with what acting remembers now."""
-        learners = (replace(one, policy_state=m) for one, m in zip(state.learners, self._memories, strict=True))
-        return replace(state, learners=tuple(learners))
-
-
-def _note_ends(learners: Team, state: TrainState, rollout: Rollout) -> TrainState:
-    """Outside JAX exploration hears of the episodes that ended only after the rollout."""
-    if rollout.ends is None or not learners.is_off_policy:
-        return state
-    known = team.note_ends(learners, _memories(state), jnp.any(rollout.ends.ended, axis=0))
-    return replace(state, learners=tuple(map(lambda one, m: replace(one, policy_state=m), state.learners, known)))
+    def remember(self, learners: Team, state: TrainState, rollout: Rollout) -> TrainState:
+        """The state with what acting remembers now; outside JAX it hears of ended episodes only after the rollout."""
+        assert rollout.ends is not None  # `collect_host` tells them
+        known = team.note_ends(learners, self._memories, jnp.any(rollout.ends.ended, axis=0))
+        pairs = zip(state.learners, known, strict=True)
+        return replace(state, learners=tuple(replace(one, policy_state=memory) for one, memory in pairs))
 
 
 def _memories(state: TrainState) -> tuple[Any, ...]:

@@ -205,6 +205,16 @@ def test_derived_sizes_of_the_replay_family():
     assert override(config, actor_learn_rate="linear(1e-3, 0)").learning_rate == Schedule(1e-3, 0)
 
 
+def test_a_ratio_that_whole_gradient_steps_miss_is_refused():
+    alone = override(REPLAY, num_envs=1, num_steps=1)
+    override(alone, updates_per_step=1.05).validate()
+    with pytest.raises(ConfigError, match=r"is 0\.25 gradient steps .* use --num-steps 4"):
+        override(alone, updates_per_step=0.25).validate()
+    with pytest.raises(ConfigError, match=r"is 1\.4 gradient steps .* use --num-steps 2"):
+        override(alone, updates_per_step=1.4).validate()
+    override(alone, updates_per_step=0.25, num_steps=4).validate()
+
+
 @pytest.mark.parametrize(("every", "expected"), [(-1, 98), (0, 0), (512, 1), (5119, 9), (5120, 10), (1, 1)])
 def test_updates_between_evaluations(every, expected):
     assert override(Config(), eval_every=every).eval_updates == expected

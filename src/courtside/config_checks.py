@@ -176,7 +176,7 @@ def _replay_faults(config: Config) -> list[str]:
             f"--buffer-size is {own.buffer_size}, which holds {steps} steps of each of {num_envs} envs, but {most[1]} is "
             f"{most[0]}; ask for a buffer of at least {num_envs * most[0]}."
         ]
-    faults, held = _length_faults(config), steps * num_envs
+    faults, held = _length_faults(config) + _ratio_faults(config), steps * num_envs
     buffer = f"the buffer holds {held} entries (--buffer-size, in whole steps of {num_envs} envs)"
     if own.batch_size > held:
         faults.append(f"--batch-size is {own.batch_size}, but {buffer}; use a smaller batch or a larger buffer.")
@@ -192,6 +192,23 @@ def _replay_faults(config: Config) -> list[str]:
             "so nothing would be learned; train for longer or collect fewer first."
         )
     return faults
+
+
+def _ratio_faults(config: Config) -> list[str]:
+    """An update makes whole gradient steps: a ratio that they miss by more than a tenth would be another one than asked for."""
+    ratio, num_envs = config.mad4pg.updates_per_step, config.env.num_envs
+    if not 0 < ratio < math.inf or _is_near_whole(ratio * config.batch_size):
+        return []
+    fitting = next((t for t in range(1, 10_001) if _is_near_whole(ratio * num_envs * t)), None)
+    advice = f"use --num-steps {fitting}" if fitting else "use a larger ratio"
+    return [
+        f"--updates-per-step is {ratio:g}, which is {ratio * config.batch_size:g} gradient steps in an update of "
+        f"{_batch_words(config)}, but there can be whole ones only; {advice}."
+    ]
+
+
+def _is_near_whole(count: float) -> bool:
+    return round(count) >= 1 and abs(round(count) - count) <= 0.1 * count
 
 
 def _finite_faults(config: Config) -> list[str]:

@@ -93,7 +93,11 @@ def quantiles(values: np.ndarray) -> list[list[float | None]]:
 
 
 def steps_to_pass(config: Config, columns: Columns) -> int | None:
-    tracker = VerdictTracker(config.thresholds)
+    """Until all thresholds held that need no evaluation: these runs have none."""
+    thresholds = [threshold for threshold in config.thresholds if not threshold.metric.startswith("eval/")]
+    if not thresholds:
+        return None
+    tracker = VerdictTracker(thresholds)
     tracker.add(member_rows(config, columns))
     return tracker.verdict().steps_to_pass
 

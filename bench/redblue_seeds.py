@@ -20,7 +20,7 @@ from typing import Any
 
 import population
 from courtside.config import Config, override
-from courtside.events import Compiled, Event, Progress
+from courtside.events import Compiled, Evaluated, Event, Progress
 from courtside.health.verdict import Verdict, VerdictTracker
 from courtside.presets import find_preset
 
@@ -36,10 +36,15 @@ class PassClock:
     def on(self, event: Event) -> None:
         if isinstance(event, Compiled):
             self.compile_s = event.seconds
-        if isinstance(event, Progress) and self.seconds is None:
-            self._tracker.add(event.rows)
-            if self._tracker.verdict().steps_to_pass is not None:
-                self.seconds = time.perf_counter() - self._start
+        if isinstance(event, Progress):
+            self._judge(event.rows)
+        elif isinstance(event, Evaluated):
+            self._judge([{"step": event.step, "update": event.update, **event.metrics}])
+
+    def _judge(self, rows: list[dict[str, Any]]) -> None:
+        self._tracker.add(rows)
+        if self.seconds is None and self._tracker.verdict().steps_to_pass is not None:
+            self.seconds = time.perf_counter() - self._start
 
 
 def one_after_the_other(config: Config, seeds: range) -> list[dict[str, Any]]:

@@ -36,6 +36,7 @@ print(os.environ.get("NPROC"), jax.config.values["jax_compilation_cache_dir"])
 def test_small_minibatches_run_on_one_thread_and_large_ones_on_all():
     assert run_python(START.format(num_envs=4), COURTSIDE_CACHE_DIR="").startswith("1 ")
     assert run_python(START.format(num_envs=64), COURTSIDE_CACHE_DIR="").startswith("None ")
+    assert run_python(START.format(num_envs="4, hidden_sizes=(350, 250)"), COURTSIDE_CACHE_DIR="").startswith("None ")
     assert run_python(START.format(num_envs=4), COURTSIDE_CACHE_DIR="", NPROC="2").startswith("2 ")
 
 

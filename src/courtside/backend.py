@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 
 import jax
 
 from courtside.config import Config
 
-SMALL_MINIBATCH = 1024
-"""Below this many samples, splitting an operation over CPU cores costs more than it saves (bench/RESULTS.md)."""
+SMALL_MINIBATCH, SMALL_PRODUCT = 1024, 8_000_000
+"""With fewer samples, and no layer of more multiplications for all of them, splitting an operation over CPU cores costs more
+than it saves (bench/RESULTS.md)."""
 
 
 def start(config: Config | None = None, members: int = 1) -> None:
@@ -23,10 +25,16 @@ def start(config: Config | None = None, members: int = 1) -> None:
     enable_cache()
     if members > 1:
         _make_devices_of_cores(min(members, num_cores()))
-    if members > 1 or (config is not None and config.minibatch_size < SMALL_MINIBATCH):
+    if members > 1 or (config is not None and _is_small(config)):
         os.environ.setdefault("NPROC", "1")
     if config is not None and config.run.deterministic:
         _add_xla_flag("--xla_gpu_deterministic_ops=true")
+
+
+def _is_small(config: Config) -> bool:
+    """Is one core busy enough with a minibatch?"""
+    widest = max((before * after for before, after in pairwise(config.net.hidden_sizes)), default=0)
+    return config.minibatch_size < SMALL_MINIBATCH and config.minibatch_size * widest < SMALL_PRODUCT
 
 
 def _make_devices_of_cores(count: int) -> None:
@@ -43,8 +51,14 @@ def _add_xla_flag(flag: str) -> None:
 
 
 def compiler_options(effort: int) -> dict[str, int] | None:
-    """How hard the CPU compiler tries, 0 to 3: 2 gives code as fast as 3 in two thirds of the time (bench/RESULTS.md)."""
-    return {"xla_backend_optimization_level": effort} if jax.default_backend() == "cpu" else None
+    """How hard the CPU compiler tries, 0 to 3: 2 gives code as fast as 3 in two thirds of the time (bench/RESULTS.md).
+
+    For a GPU all cores compile parts of one program, which halves the wait; left alone, one core does it.
+    """
+    platform = jax.default_backend()
+    if platform == "cpu":
+        return {"xla_backend_optimization_level": effort}
+    return {"xla_gpu_force_compilation_parallelism": num_cores()} if platform == "gpu" else None
 
 
 def enable_cache() -> Path | None:

@@ -106,27 +106,31 @@ class PopulationEngine:
             share.hyper, share.seeds = fresh.hyper, fresh.seeds
 
     def compile(self) -> None:
-        """Every device's programs, side by side."""
-        list(self._pool.map(self._compile_share, self._shares))
+        """All programs of all devices, side by side."""
+        with ThreadPoolExecutor(thread_name_prefix=COMPILE_THREAD) as pool:
+            list(pool.map(lambda build: build(), [build for share in self._shares for build in self._builds(share)]))
 
-    def _compile_share(self, share: _Share) -> None:
+    def _builds(self, share: _Share) -> list[Callable[[], None]]:
+        """What compiles one device's programs: training, the start, and the evaluation that training itself does."""
         world = jax.device_put(self._arrays, share.device)
-        state = jax.eval_shape(share.init, world, share.seeds)
+        shapes = jax.eval_shape(share.init, world, share.seeds)
         one_device = jax.sharding.SingleDeviceSharding(share.device)
-        place = lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=one_device)  # noqa: E731
-        count = jax.device_put(np.int32(1), share.device)
-        share.chunk = share.chunk.lower(world, share.hyper, jax.tree.map(place, state), count).compile()
-        share.init = share.init.lower(world, share.seeds).compile()
-        if self.configs[0].eval_updates:
-            self._compile_play(share, world, jax.tree.map(place, state))
-
-    def _compile_play(self, share: _Share, world: Any, state: TrainState) -> None:
-        """The evaluation that training itself does."""
+        state = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=one_device), shapes)
         run = self.configs[0].run
-        memories = memories_at_rest(self.team)
-        keys = self._keys(share, [0] * self.num_members)
-        program = self._play.lower(world, state.policy, memories, keys, run.eval_episodes, run.eval_deterministic)
-        share.plays[run.eval_episodes, run.eval_deterministic] = program.compile()
+
+        def build_chunk() -> None:
+            count = jax.device_put(np.int32(1), share.device)
+            share.chunk = share.chunk.lower(world, share.hyper, state, count).compile()
+
+        def build_init() -> None:
+            share.init = share.init.lower(world, share.seeds).compile()
+
+        def build_play() -> None:
+            keys = self._keys(share, [0] * self.num_members)
+            inputs = (world, state.policy, memories_at_rest(self.team), keys, run.eval_episodes, run.eval_deterministic)
+            share.plays[run.eval_episodes, run.eval_deterministic] = self._play.lower(*inputs).compile()
+
+        return [build_chunk, build_init] + [build_play] * bool(self.configs[0].eval_updates)
 
     def _keys(self, share: _Share, seeds: Sequence[int]) -> Array:
         with jax.default_device(share.device):

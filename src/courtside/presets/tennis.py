@@ -15,11 +15,13 @@ TENNIS_SOLVED = (
     Threshold(GREEDY, ">=", 2.4, source="a rally held to the time limit pays 2.6 to 2.7; no cap, no noise"),
 )  # fmt: skip
 
+# A pair that loses no ball sees no serve either, and forgets how to return one: rallies are cut, and served anew.
+_COURT = EnvConfig(env_id="tennis", env_options=("fresh_serve=true",), score_cap=1.3)
+
 _TENNIS = Config(
     preset="tennis",
     run=RunConfig(algo="mad4pg", total_timesteps=300_000, eval_deterministic=True),
-    # A pair that loses no ball sees no serve either, and forgets how to return one: rallies are cut, and served anew.
-    env=EnvConfig(env_id="tennis", env_options=("fresh_serve=true",), score_cap=1.3, num_envs=16),
+    env=dataclasses.replace(_COURT, num_envs=16),
     net=NetConfig(hidden_sizes=(128, 128), activation="relu", learners="shared"),
     mad4pg=MAD4PGConfig(
         num_steps=16, updates_per_step=0.25, rollout=3, buffer_size=100_000, pretrain=10_000,
@@ -32,7 +34,7 @@ _TENNIS = Config(
 _TENNIS_PPO = Config(
     preset="tennis-ppo",
     run=RunConfig(total_timesteps=5_000_000, eval_deterministic=True),
-    env=EnvConfig(env_id="tennis", num_envs=64),
+    env=dataclasses.replace(_COURT, num_envs=64),
     net=NetConfig(hidden_sizes=(128, 128), learners="shared"),
     ppo=PPOConfig(
         learning_rate="5e-4", num_minibatches=8, update_epochs=4, ent_coef="0.001", clip_vloss=False, norm_obs=True,

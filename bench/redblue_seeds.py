@@ -30,13 +30,15 @@ class PassClock:
 
     def __init__(self, config: Config) -> None:
         self._tracker, self._start = VerdictTracker(config.thresholds), time.perf_counter()
-        self.compile_s = 0.0
+        self.compile_s, self.episodes = 0.0, 0
         self.seconds: float | None = None
 
     def on(self, event: Event) -> None:
         if isinstance(event, Compiled):
             self.compile_s = event.seconds
         if isinstance(event, Progress):
+            if self.seconds is None:
+                self.episodes += int(sum(row["charts/episodes"] for row in event.rows))
             self._judge(event.rows)
         elif isinstance(event, Evaluated):
             self._judge([{"step": event.step, "update": event.update, **event.metrics}])
@@ -58,6 +60,7 @@ def one_after_the_other(config: Config, seeds: range) -> list[dict[str, Any]]:
             result = courtside.train(config, view=clock, seed=seed, runs_dir=runs_dir)
             times = {
                 "seconds_to_pass": clock.seconds,
+                "episodes_to_pass": None if clock.seconds is None else clock.episodes,
                 "seconds": time.perf_counter() - start,
                 "compile_s": clock.compile_s,
             }
@@ -113,7 +116,9 @@ def summary(preset: str, records: list[dict[str, Any]]) -> str:
     """Medians and worst; a seed that never passed counts as infinitely slow."""
     passed = sum(record["passed"] for record in records)
     parts = [f"{preset}: {passed} of {len(records)} seeds pass"]
-    forms = {"steps_to_pass": ",.0f", "updates_to_pass": ",.0f", "seconds_to_pass": ".1f", "seconds": ".1f"}
+    whole, tenths = ",.0f", ".1f"
+    forms = {"steps_to_pass": whole, "updates_to_pass": whole, "episodes_to_pass": whole}
+    forms |= {"seconds_to_pass": tenths, "seconds": tenths}
     for name, form in forms.items():
         if name not in records[0]:
             continue

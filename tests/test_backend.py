@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from courtside import backend
+from courtside.config import Config, override
 
 
 def run_python(code: str, **environment: str) -> str:
@@ -69,3 +70,12 @@ def test_change_of_arithmetic_is_said():
 @pytest.mark.parametrize("name", ["device", "jax", "jaxlib"])
 def test_arithmetic_names_what_decides_the_last_bit(name):
     assert backend.describe_arithmetic()[name]
+
+
+def test_images_are_never_left_to_one_core():
+    is_small = lambda **changes: backend._is_small(override(Config(), num_envs=8, **changes))  # noqa: E731
+    assert is_small(env_id="cartpole")
+    assert not is_small(env_id="atari:breakout")
+    assert not is_small(env_id="BreakoutNoFrameskip-v4")
+    assert not is_small(env_id="gym:CarRacing-v3", torso="cnn")
+    assert is_small(env_id="atari:breakout", torso="mlp")

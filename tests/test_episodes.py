@@ -60,9 +60,7 @@ def play(env, key=0, num=64, deterministic=False, favourite=0):
 
 @functools.cache
 def jitted(kind, players, num, deterministic):
-    return jax.jit(
-        lambda policies, key: episodes.play_episodes(kind(), players, policies, ((),), key, num, deterministic)
-    )
+    return jax.jit(lambda policies, key: episodes.play_episodes(kind(), players, policies, key, num, deterministic))
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
@@ -89,7 +87,7 @@ def test_same_seed_same_episodes_other_seed_others():
 def test_the_guard_cuts_an_endless_episode_and_counts_what_it_had(monkeypatch):
     monkeypatch.setattr(episodes, "MAX_EPISODE_STEPS", 17)
     players, policies = make_policy(Endless())
-    found = episodes.play_episodes(Endless(), players, policies, ((),), jax.random.key(0), 3, True)
+    found = episodes.play_episodes(Endless(), players, policies, jax.random.key(0), 3, True)
     np.testing.assert_array_equal(found.returns, [17, 17, 17])
     np.testing.assert_array_equal(found.lengths, [17, 17, 17])
 
@@ -101,7 +99,7 @@ def test_a_trace_shows_the_very_episodes_that_are_played(deterministic):
     players = team.make_team(CONFIG, env.spec)
     policies = team.init(players, jax.random.key(0)).policy
     played = jitted(Lengths, players, 12, deterministic)(policies, key)
-    traces = episodes.trace_episodes(env, players, policies, ((),), key, 12, deterministic)
+    traces = episodes.trace_episodes(env, players, policies, key, 12, deterministic)
     assert [len(trace.rewards) for trace in traces] == np.asarray(played.lengths).tolist()
     found = np.stack([trace.rewards.sum(axis=0) for trace in traces])
     np.testing.assert_allclose(found, played.agent_returns, rtol=1e-6)
@@ -116,7 +114,7 @@ def test_a_trace_that_the_guard_cuts_has_no_ending(monkeypatch):
     monkeypatch.setattr(episodes, "TRACE_BLOCK", 8)
     monkeypatch.setattr(episodes, "MAX_EPISODE_STEPS", 16)
     players, policies = make_policy(Endless())
-    (trace,) = episodes.trace_episodes(Endless(), players, policies, ((),), jax.random.key(0), 1, True)
+    (trace,) = episodes.trace_episodes(Endless(), players, policies, jax.random.key(0), 1, True)
     assert (trace.ending, len(trace.rewards), len(trace.states[0])) == ("", 16, 17)
 
 
@@ -143,6 +141,18 @@ class CountdownHost:
         reward = np.tile(np.float32([1, 3]), (2, 1))
         features = np.zeros((2, 2, 1), np.float32)
         return HostStep(features, reward, flags, flags & False, features, ended, reward * lengths[:, None], lengths)
+
+    can_save = False
+
+    def send(self, action):
+        self.sent = action
+
+    def recv(self):
+        return self.step(self.sent)
+
+    def save(self): ...
+
+    def load(self, saved): ...
 
     def notices(self):
         return []

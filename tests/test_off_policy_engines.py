@@ -33,8 +33,9 @@ SMALL = override(
 @contextlib.contextmanager
 def compiled_quickly():
     """For short runs: the compiler would take longer than what it saves."""
+    options = backend.compiler_options
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(backend, "compiler_options", lambda effort: {"xla_backend_optimization_level": 0})
+        patch.setattr(backend, "compiler_options", lambda effort: options(0))
         yield
 
 
@@ -142,6 +143,7 @@ def test_adversaries_come_near_the_saddle_point():
 # --- the same run, however it is cut up -------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("shipped_compiler")
 def test_a_member_of_a_population_equals_its_seed_alone(answering):
     configs = [override(ANSWER, seed=4, critic_learn_rate="1e-3", pretrain=100), override(ANSWER, seed=1)]
     with compiled_quickly():

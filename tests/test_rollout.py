@@ -12,7 +12,7 @@ from courtside import rollout
 from courtside.algos import team
 from courtside.config import Config, override
 from courtside.envs.base import EnvSpec, make_timestep
-from courtside.hosts.base import HostStep
+from courtside.hosts.base import GameEnds, HostStep
 from courtside.registry import make_jax_env
 from courtside.spaces import Box, Discrete
 from courtside.types import EpisodeEnd
@@ -201,6 +201,18 @@ class CountingHost:
             flag[:, 0], np.full((1, 1), 7.0, np.float32), np.full(1, 5, np.int32),
         )  # fmt: skip
 
+    can_save = False
+
+    def send(self, action):
+        self.sent = action
+
+    def recv(self):
+        return self.step(self.sent)
+
+    def save(self): ...
+
+    def load(self, saved): ...
+
     def notices(self):
         return []
 
@@ -239,6 +251,53 @@ def test_collect_host_asks_for_actions_on_what_is_seen_now():
 
     collect_from(host, choose, host.reset(2), 4)
     assert asked == [(0, 2.0), (1, 3.0), (2, 4.0), (3, 0.0)]
+
+
+class CuttingHost(CountingHost):
+    """A clock cuts every episode after 5 steps; two episodes are a game, which scores 10 for each of its steps."""
+
+    played = 0
+
+    def step(self, action):
+        step = super().step(action)
+        self.played += 1
+        is_over = self.played == 10
+        self.played %= 10
+        games = GameEnds(np.array([is_over]), np.full(1, 100.0, np.float32), np.full(1, 10, np.int32))
+        return step._replace(terminated=step.truncated, truncated=step.terminated, games=games)
+
+
+def nothing(features, t):
+    return [np.zeros((1, 1, 1), np.float32)]
+
+
+def test_with_values_a_rollout_keeps_those_instead_of_last_observations():
+    host = CuttingHost()
+    alone = team.make_team(CONFIG, host.spec)
+    _, r = rollout.collect_host(host, alone, nothing, host.reset(0), 12, lambda rows: 2 * rows[..., 0])
+    assert r.final_features is None
+    np.testing.assert_array_equal(r.final_value.ravel(), [0, 0, 0, 0, 10, 0, 0, 0, 0, 10, 0, 0])
+
+
+def test_whole_games_are_told_apart_from_episodes():
+    host = CuttingHost()
+    alone = team.make_team(CONFIG, host.spec)
+    told = []
+    for _ in range(2):
+        _, r = rollout.collect_host(host, alone, nothing, host.reset(0), 8)
+        told.append(rollout.summarize_episodes(r.ends, alone.names, r.truncated, r.games))
+    names = ("charts/episodes", "charts/games", "charts/game_score", "charts/game_length")
+    assert [float(told[1][name]) for name in names] == [1, 1, 100, 10]
+    assert float(told[0]["charts/games"]) == 0
+    assert np.isnan(told[0]["charts/game_score"])
+
+
+def test_columns_are_used_again_by_the_next_rollout_but_one():
+    host, memory = CountingHost(), rollout.HostColumns()
+    alone = team.make_team(CONFIG, host.spec)
+    lasts = [rollout.collect_host(host, alone, nothing, host.reset(k), 2, None, memory)[0] for k in (0, 10, 20)]
+    assert [last.item() for last in lasts] == [22, 12, 22]
+    assert np.shares_memory(lasts[0], lasts[2])
 
 
 class LeavingHost(CountingHost):

@@ -12,7 +12,6 @@ import os
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import harness
 
@@ -67,16 +66,6 @@ def windows(run: Callable[[], object], num_updates: int, seconds: float, repeats
     return clock.rates
 
 
-def machine_seconds() -> float:
-    """Seconds of work of all cores since the start of the machine, whoever did it; 0 where /proc does not tell."""
-    try:
-        fields = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
-    except OSError:
-        return 0.0
-    idle, waiting = fields[3], fields[4]
-    return (sum(fields) - idle - waiting) / os.sysconf("SC_CLK_TCK")
-
-
 def measure_and_report(
     run: Callable[[], object],
     num_updates: int,
@@ -87,9 +76,9 @@ def measure_and_report(
     packages: list[str],
 ) -> None:
     """Time the windows and print the one JSON line that the bench reads."""
-    busy, own, start = machine_seconds(), time.process_time(), time.perf_counter()
+    busy, own, start = harness.machine_seconds(), time.process_time(), time.perf_counter()
     rates = windows(run, num_updates, args.seconds, args.repeats)
-    elsewhere = machine_seconds() - busy - (time.process_time() - own)
+    elsewhere = harness.machine_seconds() - busy - (time.process_time() - own)
     elapsed = time.perf_counter() - start
     record = {
         "system": system,

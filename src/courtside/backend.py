@@ -11,6 +11,7 @@ from pathlib import Path
 import jax
 
 from courtside.config import Config
+from courtside.hosts.atari import ids
 
 SMALL_MINIBATCH, SMALL_PRODUCT = 1024, 8_000_000
 """With fewer samples, and no layer of more multiplications for all of them, splitting an operation over CPU cores costs more
@@ -32,9 +33,16 @@ def start(config: Config | None = None, members: int = 1) -> None:
 
 
 def _is_small(config: Config) -> bool:
-    """Is one core busy enough with a minibatch?"""
+    """Is one core enough for a minibatch? Never for one of images."""
+    if config.net.torso != "mlp" and (config.net.torso == "cnn" or _is_atari(config.env.env_id)):
+        return False
     widest = max((before * after for before, after in pairwise(config.net.hidden_sizes)), default=0)
     return config.minibatch_size < SMALL_MINIBATCH and config.minibatch_size * widest < SMALL_PRODUCT
+
+
+def _is_atari(env_id: str) -> bool:
+    """Told by the name: threads are chosen before any world is made."""
+    return env_id.startswith(ids.PREFIX) or ids.recognise(env_id) is not None
 
 
 def _make_devices_of_cores(count: int) -> None:

@@ -29,6 +29,8 @@ _KEY = "courtside"
 _NAME = re.compile(r"update-(\d+)\.safetensors")
 _LAYER = re.compile(r"((?:.*\.)?params\..*torso)\.layers\.(\d+)\.bias")
 """Hidden layers by the name of their bias."""
+_FREE = ("env_state.saved",)
+"""Leaves whose length may differ from the template's: bytes in which envs outside JAX keep where they stand."""
 _NATIVE = {"bool", "float16", "float32", "float64"} | {
     f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
@@ -309,7 +311,7 @@ def _check_fit(path: Path, found: dict[str, Any], wanted: dict[str, dict[str, An
     faults = [
         f"{name} is {_words(found.get(name))} in the checkpoint, {_words(wanted.get(name))} here"
         for name in sorted(set(found) | set(wanted))
-        if _words(found.get(name)) != _words(wanted.get(name))
+        if not _fits(name, found.get(name), wanted.get(name))
     ]
     if not faults:
         return
@@ -343,6 +345,12 @@ def _hidden_layers(leaves: dict[str, dict[str, Any]]) -> str:
     first = min((match[1] for match, _ in matches), default="")
     layers = sorted((int(match[2]), shape[-1]) for match, shape in matches if match[1] == first)
     return ", ".join(str(units) for _, units in layers)
+
+
+def _fits(name: str, found: dict[str, Any] | None, wanted: dict[str, Any] | None) -> bool:
+    if name in _FREE and found and wanted:
+        return found["dtype"] == wanted["dtype"]
+    return _words(found) == _words(wanted)
 
 
 def _words(entry: dict[str, Any] | None) -> str:

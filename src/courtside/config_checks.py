@@ -108,6 +108,38 @@ def _net_faults(config: Config) -> list[str]:
         )
     if not net.hidden_sizes or min(net.hidden_sizes) < 1:
         faults.append(f"--hidden-sizes is {net.hidden_sizes}, but it must be one or more sizes above 0.")
+    if net.cnn_features < 1:
+        faults.append(f"--cnn-features is {net.cnn_features}, but it must be above 0; 512 is usual.")
+    if config.is_off_policy and net.torso == "cnn":
+        faults.append(
+            f"--torso is cnn, but the networks of {config.run.algo} have no CNN; use --algo ppo for images, or --torso auto."
+        )
+    return faults + _memory_faults(config)
+
+
+def _memory_faults(config: Config) -> list[str]:
+    """What a policy that remembers cannot be combined with."""
+    size = config.net.lstm_size
+    if size < 0:
+        return [f"--lstm-size is {size}, but it must be 0 (no memory) or more."]
+    if size == 0:
+        return []
+    if config.is_off_policy:
+        return [
+            f"--lstm-size is {size}, but only --algo ppo has a memory and this run trains with {config.run.algo}; "
+            "leave it out, or use --algo ppo."
+        ]
+    faults, num_envs, pieces = [], config.env.num_envs, config.ppo.num_minibatches
+    if config.net.critic == "central":
+        faults.append(
+            f"--critic central was given with --lstm-size {size}, but the memory holds what one agent saw and both heads read "
+            "it; use --critic own."
+        )
+    if num_envs > 0 and pieces > 0 and num_envs % pieces:
+        faults.append(
+            f"--num-minibatches is {pieces}, but with --lstm-size it must divide the {num_envs} envs (--num-envs), since a "
+            f"minibatch is made of whole sequences; the nearest that does is {nearest_divisor(num_envs, pieces)}."
+        )
     return faults
 
 
@@ -151,7 +183,7 @@ def _ppo_faults(config: Config) -> list[str]:
     if min(config.env.num_envs, ppo.num_steps, ppo.num_minibatches) < 1:
         return faults
     batch = f"the batch of {_batch_words(config)}"
-    if config.batch_size % ppo.num_minibatches:
+    if config.batch_size % ppo.num_minibatches and not config.net.lstm_size:  # a memory asks for more than that
         nearest = nearest_divisor(config.batch_size, ppo.num_minibatches)
         hint = "" if nearest is None else f"; the nearest that does is {nearest}"
         faults.append(f"--num-minibatches is {ppo.num_minibatches}, but it must divide {batch}{hint}.")

@@ -66,7 +66,7 @@ class EnvConfig:
     """The world and how it is stepped."""
 
     env_id: str = "cartpole"
-    """A name from `courtside envs`, `gym:NAME` for any Gymnasium env, `pz:module` for a PettingZoo one, or `module:Class` for your own."""
+    """A name from `courtside envs`, `gym:NAME` for any Gymnasium env, `pz:module` for a PettingZoo one, `atari:game` for an Atari game, or `module:Class` for your own."""
     env_options: tuple[str, ...] = ()
     """What the world is told, as NAME=VALUE words; `courtside envs NAME` lists a world's options. Added to those of the preset."""
     opponents: tuple[str, ...] = ()
@@ -94,7 +94,13 @@ class NetConfig:
     activation: Activation = "tanh"
     """Non-linearity between layers."""
     shared_torso: bool = False
-    """Policy and value share the hidden layers instead of having their own."""
+    """Policy and value share the hidden layers instead of having their own; those that see images always share them."""
+    torso: Literal["auto", "mlp", "cnn"] = "auto"
+    """What looks at observations first: hidden layers (mlp), or the Nature CNN, which takes the place of hidden_sizes (cnn); auto gives images, uint8 boxes of 36 x 36 pixels or more, the CNN. PPO only."""
+    cnn_features: int = 512
+    """Units of the layer behind the CNN's convolutions; policy and value read them directly. No effect without a CNN."""
+    lstm_size: int = 0
+    """Units of an LSTM, a memory between the hidden layers (then shared) and both heads; 0 has none, 128 is usual. PPO only."""
     learners: Literal["shared", "independent"] = "shared"
     """With several agents: all play and learn with one set of parameters, or each with its own."""
     critic: Literal["own", "central"] = "own"

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from courtside.algos.team import Team, draw_noise, join_actions
+from courtside.algos.team import Team, draw_noise, join_actions, memories_at_rest
 from courtside.algos.team import act as team_acts
 from courtside.envs.base import Env
 from courtside.envs.wrappers import draw_fresh, goes_on, start_episode, step_episode
@@ -53,13 +53,12 @@ def play_episodes(
     env: Env,
     team: Team,
     policies: Sequence[Policy],
-    memories: Any,
     key: PRNGKeyArray,
     num_episodes: int,
     deterministic: bool,
 ) -> Episodes:
     """Play E episodes of a JAX world side by side."""
-    playing, fresh, step_key = _start(env, memories, key, num_episodes)
+    playing, fresh, step_key = _start(env, team, key, num_episodes)
 
     def step(playing: _Playing) -> _Playing:
         return _step(env, team, policies, fresh, step_key, deterministic, playing)[0]
@@ -89,13 +88,12 @@ def trace_episodes(
     env: Env,
     team: Team,
     policies: Sequence[Policy],
-    memories: Any,
     key: PRNGKeyArray,
     num_episodes: int,
     deterministic: bool,
 ) -> list[Trace]:
     """The very episodes that `play_episodes` plays with the same key, with every state on the way."""
-    playing, fresh, step_key = _start(env, memories, key, num_episodes)
+    playing, fresh, step_key = _start(env, team, key, num_episodes)
     first = jax.device_get(playing.env_state.inner)
 
     @jax.jit
@@ -121,13 +119,14 @@ def _cut_trace(first: Any, states: Any, rewards: np.ndarray, index: int, length:
     return Trace(jax.tree.map(join, first, states), rewards[:length, index], ending)
 
 
-def _start(env: Env, memories: Any, key: PRNGKeyArray, num_episodes: int) -> tuple[_Playing, Any, PRNGKeyArray]:
-    """The episodes as they begin, what worlds go on with after theirs (nobody looks), and the key of the steps."""
+def _start(env: Env, team: Team, key: PRNGKeyArray, num_episodes: int) -> tuple[_Playing, Any, PRNGKeyArray]:
+    """The episodes as they begin, when nothing is remembered; what worlds go on with after theirs (nobody looks), and the
+    key of the steps."""
     start_key, step_key = jax.random.split(key)
     keys = jax.random.split(start_key, num_episodes)
     start = jax.vmap(lambda k: start_episode(env, k))(keys)
     nothing = jnp.zeros(num_episodes, bool)
-    playing = _Playing(*start, memories, nothing, _blank_end(env, start[0]), jnp.int32(0))
+    playing = _Playing(*start, memories_at_rest(team, num_episodes), nothing, _blank_end(env, start[0]), jnp.int32(0))
     return playing, keys if goes_on(env) else start, step_key
 
 

@@ -16,7 +16,9 @@ from courtside.engines.host_engine import HostEngine
 from courtside.engines.jax_engine import JaxEngine
 from courtside.errors import ConfigError
 from courtside.hosts.faults import describe_error
+from courtside.hosts.gym_make import know_games
 from courtside.hosts.gym_spaces import action_layout, make_action_reader
+from courtside.hosts.kinds import ATARI
 from courtside.recording import FPS, describe_step, find_renderer, record_episodes
 from courtside.types import Policy
 from courtside.video import Frame, write_video
@@ -73,10 +75,13 @@ def _film_gymnasium(path: str | Path, engine: HostEngine, scene: Scene) -> np.nd
 
 
 def build_drawn(env_id: str) -> Any:
-    """One Gymnasium env that draws itself."""
+    """One Gymnasium env that draws itself, or one Atari game as evaluations play it."""
+    prefix, _, name = env_id.partition(":")
+    if prefix == "atari":
+        return ATARI.build(ATARI.for_evaluation(env_id))
     import gymnasium
 
-    prefix, _, name = env_id.partition(":")
+    know_games(name)
     make = gymnasium.make if prefix == "gym" else lambda _, **options: registry.load_object(env_id)(**options)
     try:
         return make(name, render_mode="rgb_array")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from courtside import backend, checkpoint, preprocess, runlog, spaces
@@ -22,7 +23,7 @@ from courtside.algos.team import init as team_init
 from courtside.config import MAX_SEED, Config, check_seed
 from courtside.envs.base import EnvSpec
 from courtside.errors import CheckpointError, ConfigError, EnvContractError
-from courtside.nets import distributions
+from courtside.nets import distributions, recurrent
 from courtside.types import Policy
 
 Which = Literal["best", "last"]
@@ -44,6 +45,8 @@ class LoadedRun:
     """What the user should know: newer checkpoints that are broken and were passed over."""
     chance: np.random.Generator = field(default_factory=np.random.default_rng, repr=False, compare=False)
     """Where drawn actions without a seed come from; each opened run has its own, started from the system's entropy."""
+    memories: dict[str | None, Any] = field(default_factory=dict, repr=False, compare=False)
+    """What a policy with an LSTM remembers, by the name that `policy` was given; `forget` empties it."""
 
     def __repr__(self) -> str:
         """One line; the settings are in `config`."""
@@ -61,16 +64,36 @@ class LoadedRun:
         """The action for an observation as the env gives it to one agent; leading batch axes are allowed.
 
         `agent` is needed only where agents learned apart. Drawn actions differ from call to call; the same `seed` draws
-        the same again. It has no effect on deterministic ones.
+        the same again. It has no effect on deterministic ones. A policy with an LSTM remembers from call to call: call
+        `forget` when an episode begins.
         """
         group = self._group_of(agent)
         setup = self.team.groups[group]
         features = _encode(self, setup, obs)
+        memory = self._memory(setup, agent, features.shape[:-1])
         if deterministic:
-            action = _greedy(setup)(self.policies[group], features)
+            action, memory = _greedy(setup)(self.policies[group], features, memory)
         else:
-            action = _sampled(setup)(self.policies[group], features, self._seed(seed))
+            action, memory = _sampled(setup)(self.policies[group], features, memory, self._seed(seed))
+        self.memories[agent] = memory
         return decode(setup, np.asarray(action), np)
+
+    def forget(self, where: np.ndarray | None = None) -> None:
+        """An episode begins: a policy with an LSTM starts with nothing; `where` says in which envs of a batch. Others need no
+        such call."""
+        if where is None:
+            self.memories.clear()
+        for agent, memory in self.memories.items():
+            self.memories[agent] = recurrent.forget(memory, jnp.asarray(where))
+
+    def _memory(self, setup: Setup, agent: str | None, batch: tuple[int, ...]) -> Any:
+        """What is remembered; a batch of another shape is another set of episodes."""
+        size = setup.net.lstm_size
+        if not size:
+            return ()
+        blank = recurrent.blank_memory(batch, size)
+        known = self.memories.get(agent, blank)
+        return known if known.hidden.shape == blank.hidden.shape else blank
 
     def _group_of(self, agent: str | None) -> int:
         if agent is None and len(self.policies) == 1:
@@ -164,13 +187,13 @@ def _read_best(run_dir: Path, best: Path) -> dict[str, Any]:
 
 @functools.cache
 def _greedy(setup: Setup) -> Any:
-    return jax.jit(lambda policy, features: algorithm_of(setup).act_greedily(setup, policy, features, ())[0])
+    return jax.jit(lambda *inputs: algorithm_of(setup).act_greedily(setup, *inputs))
 
 
 @functools.cache
 def _sampled(setup: Setup) -> Any:
-    def draw(policy: Policy, features: jax.Array, seed: jax.Array) -> jax.Array:
+    def draw(policy: Policy, features: jax.Array, memory: Any, seed: jax.Array) -> tuple[jax.Array, Any]:
         noise = distributions.draw_noise(setup.action, jax.random.key(seed), features.shape[:-1])
-        return algorithm_of(setup).act(setup, policy, features, (), noise)[0]
+        return algorithm_of(setup).act(setup, policy, features, memory, noise)
 
     return jax.jit(draw)

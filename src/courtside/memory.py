@@ -13,6 +13,7 @@ from courtside.algos.setup import Setup
 from courtside.algos.team import Team
 from courtside.errors import ConfigError
 from courtside.hosts.memory import MB, available_mb
+from courtside.nets.convolution import held_bytes, image_of
 from courtside.types import OffPolicyLearner, TrainState
 
 HOST_ENVS, EVAL_ENVS = "host envs", "evaluation envs"
@@ -22,6 +23,7 @@ REMEDIES = {
     EVAL_ENVS: "fewer --eval-episodes or --num-workers",
     "network": "smaller --hidden-sizes",
     "replay": "a smaller --buffer-size",
+    "CNN's layers": "more --num-minibatches or fewer --num-steps",
 }
 
 
@@ -70,12 +72,16 @@ def _excess(parts: dict[str, float], free: float | None, kind: str) -> str | Non
     )
 
 
-def learner_mb(team: Team, state: TrainState) -> dict[str, float]:
-    """Rollout (observations twice: acted on and led to; then the batch made of them) and network (with gradients)."""
-    rollout = sum(_rollout_bytes(group) for group in team.groups) / MB
+def learner_mb(team: Team, state: TrainState, row_copies: int = 3) -> dict[str, float]:
+    """Rollout and network (with gradients).
+
+    `row_copies` is how often a rollout's observations are held: acted on, led to, and in the batch made of them.
+    """
+    rollout = sum(_rollout_bytes(group, row_copies) for group in team.groups) / MB
     network = sum(_network_mb(learner) for learner in state.learners)
     replay = {} if state.memory is None else {"replay": tree_mb(state.memory)}
-    return {"rollout": rollout, "network": network} | replay
+    sight = sum(_sight_bytes(group) for group in team.groups) / MB
+    return {"rollout": rollout, "network": network} | replay | ({"CNN's layers": sight} if sight else {})
 
 
 def _network_mb(learner: Any) -> float:
@@ -85,10 +91,20 @@ def _network_mb(learner: Any) -> float:
     return 2 * tree_mb(learner.params) + tree_mb(learner.opt_state)
 
 
-def _rollout_bytes(group: Setup) -> float:
-    """Bytes become numbers only for the pass that values the whole rollout and for one minibatch after another."""
+def _sight_bytes(group: Setup) -> float:
+    """What lies between a CNN's layers: in the pass that values the whole rollout, or in a minibatch, whichever is more."""
+    image = None if group.off_policy else image_of(group.net, group.observation)
+    if image is None:
+        return 0.0
+    samples, (looking, learning) = group.num_steps * group.num_envs * group.num_agents, held_bytes(image)
+    return max(samples * looking, samples / group.num_minibatches * learning)
+
+
+def _rollout_bytes(group: Setup, row_copies: int) -> float:
+    """Bytes become numbers only for the pass that values the whole rollout and for one minibatch after another; a CNN needs
+    none of that."""
     samples = group.num_steps * group.num_envs * group.num_agents
     size = max(group.own_size, group.row_size) * (group.num_everyone if group.is_central else 1)
-    unpacked = 4 * group.critic_size if group.packed else 0
+    unpacked = 4 * group.critic_size if group.packed and not group.sees_bytes else 0
     numbers = (preprocess.action_size(group.action) or 1) + 8
-    return samples * (3 * size * (1 if group.packed else 4) + unpacked + 4 * numbers)
+    return samples * (row_copies * size * (1 if group.packed else 4) + unpacked + 4 * numbers)

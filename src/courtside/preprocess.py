@@ -15,6 +15,7 @@ import numpy as np
 
 from courtside import spaces
 from courtside.config import Config
+from courtside.hosts.atari import options as atari
 from courtside.spaces import Box, Cells, Dict, Discrete, MultiDiscrete, Space, Tuple
 from courtside.words import split_words
 
@@ -197,6 +198,9 @@ def describe_pipeline(config: Config, spec: Any) -> dict[str, Any]:
         "decode_action": _describe_decoding(spec.action),
         **({"env_options": split_words(config.env.env_options)} if config.env.env_options else {}),
     }
+    if game := atari.describe(config.env.env_id, split_words(config.env.env_options)):
+        record.pop("env_options", None)  # they are in there, with those that nobody changed
+        record |= {"env_id": f"atari:{game['game']}", "atari": game}
     if not spec.per_agent:
         return record
     unlike = [{"observation": spaces.to_json(sees), "action": spaces.to_json(does)} for sees, does in spec.per_agent]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib
 import importlib.util
 import os
@@ -14,6 +15,7 @@ from typing import Any
 from courtside.config import unknown_name
 from courtside.envs.multigrid import catalogue
 from courtside.errors import ConfigError, EnvContractError
+from courtside.hosts.atari import ids as atari_ids
 from courtside.options import Option, read_options, signature_options
 
 MULTIGRID, GAMES = "multigrid", "games"
@@ -42,7 +44,8 @@ class EnvEntry:
 
 @dataclass(frozen=True)
 class EnvSource:
-    """Where an env id leads: `jax` (a world of ours), `gym` (a Gymnasium id), `pz` (PettingZoo) or `module` (the user's)."""
+    """Where an env id leads: `jax` (a world of ours), `gym` (a Gymnasium id), `pz` (PettingZoo), `atari` (a game and what it
+    is told) or `module` (the user's)."""
 
     kind: str
     name: str
@@ -80,12 +83,17 @@ PROBES = tuple(
         ("probe-multi-discrete", "MultiChoice", "several right choices at once"),
     )
 )
-ENVS: tuple[EnvEntry, ...] = (*CLASSIC, *GRIDS, *TENNIS, *DUOS, *PROBES)
+RECALL = EnvEntry(
+    "probe-memory", "courtside.envs.recall:Recall", "probe: name a cue that was shown before", (), "probes"
+)
+ENVS: tuple[EnvEntry, ...] = (*CLASSIC, *GRIDS, *TENNIS, *DUOS, *PROBES, RECALL)
 
 
 def find_env(env_id: str) -> EnvSource:
     """Say where an env id leads, or which names come near it."""
     prefix, colon, rest = env_id.partition(":")
+    if prefix == atari_ids.KIND and colon:
+        return EnvSource(prefix, atari_ids.write_name(*atari_ids.read_name(rest)))
     if colon:
         return EnvSource(prefix, rest) if prefix in ("gym", "pz") else EnvSource("module", env_id)
     name = env_id.removeprefix("courtside/").removesuffix("-v0") if env_id.startswith("courtside/") else env_id
@@ -94,11 +102,14 @@ def find_env(env_id: str) -> EnvSource:
             return EnvSource("jax", entry.name)
         if name in entry.aliases:
             return EnvSource("jax", entry.name, _alias_note(entry, name))
+    if (found := atari_ids.recognise(env_id)) is not None:
+        return EnvSource(atari_ids.KIND, found.name, found.note)
     if _in_gymnasium(env_id):
         return EnvSource(
             "gym", env_id, f"{env_id} is not a world of ours, so Gymnasium's own is used (--env-id gym:{env_id})."
         )
-    raise ConfigError(unknown_name("env", env_id, _nearby(name), "courtside envs") + " Any Gymnasium env is gym:NAME.")
+    others = " Any Gymnasium env is gym:NAME, any Atari game atari:NAME."
+    raise ConfigError(unknown_name("env", env_id, _nearby(name), "courtside envs") + others)
 
 
 def _alias_note(entry: EnvEntry, alias: str) -> str:
@@ -139,6 +150,9 @@ def build_world(source: EnvSource, options: Mapping[str, Any] | None = None) -> 
     """The JAX world that an env id leads to, told `options`; None where the env is stepped outside JAX by a host."""
     if source.kind == "jax":
         return make_jax_env(source.name, options)
+    if source.kind == atari_ids.KIND:
+        tell_host(source, options)  # raises where an option does not fit
+        return None
     world = build_own(source.name, options) if source.kind == "module" else None
     if world is None and options:
         raise ConfigError(
@@ -148,9 +162,20 @@ def build_world(source: EnvSource, options: Mapping[str, Any] | None = None) -> 
     return world
 
 
+def tell_host(source: EnvSource, options: Mapping[str, Any] | None) -> EnvSource:
+    """The source with what the env is told in its name, as its workers are given it; only Atari games can be told something."""
+    if source.kind != atari_ids.KIND:
+        return source
+    from courtside.hosts.atari.options import tell
+
+    return dataclasses.replace(source, name=tell(source.name, options or {}))
+
+
 def world_name(env_id: str) -> str:
     """Our name of a world, whichever name was typed; `gym:CartPole-v1` is the same task as `cartpole`."""
     source = find_env(env_id)
+    if source.kind == atari_ids.KIND:
+        return f"{atari_ids.PREFIX}{atari_ids.read_name(source.name)[0]}"
     return next((entry.name for entry in ENVS if source.name in entry.aliases), source.name)
 
 

@@ -17,18 +17,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key, PRNGKeyArray
 
-from courtside.algos.team import Team, join_actions, noise_from_bits, noise_sizes, note_ends
+from courtside.algos.team import Team, join_actions, noise_from_bits, noise_sizes, note_ends, rollout_memory
 from courtside.algos.team import act as team_acts
 from courtside.envs.base import Env, EnvSpec
 from courtside.envs.wrappers import draw_fresh, start_episode, step_episode
-from courtside.hosts.base import Host
+from courtside.hosts.arrays import ALIGNMENT
+from courtside.hosts.base import Host, HostStep
 from courtside.keys import KEY_KIND, make_key
-from courtside.metric_names import SCORE
+from courtside.metric_names import EPISODES, GAME_LENGTH, GAME_SCORE, GAMES, SCORE
 from courtside.nets import distributions
 from courtside.preprocess import decode_action, encode, pack
 from courtside.types import EpisodeEnd, Metrics, Rollout, TrainState
 
-METRICS = ("charts/episodes", "charts/episodic_return", "charts/episodic_length", "charts/truncated")
+METRICS = (EPISODES, "charts/episodic_return", "charts/episodic_length", "charts/truncated")
 """What `summarize_episodes` logs of every world; of those with several agents SCORE too."""
 
 MAX_AHEAD_BYTES = 256
@@ -88,10 +89,12 @@ def collect(env: Env, team: Team, state: TrainState) -> tuple[TrainState, Rollou
         seen = (features, actions, *flags, rows_of(team, timestep.final_obs))
         return (env_state, timestep.obs, memories), (seen, ~before, end)
 
-    carry = (state.env_state, state.obs, tuple(learner.policy_state for learner in state.learners))
+    remembered = tuple(learner.policy_state for learner in state.learners)
+    carry = (state.env_state, state.obs, remembered)
     (env_state, obs, memories), (seen, active, ends) = jax.lax.scan(step, carry, (noise, step_keys, fresh))
     active = active if team.num_agents > 1 else None
-    rollout = Rollout(*seen, last_features=rows_of(team, obs), active=active, ends=ends)
+    kept = rollout_memory(team, remembered)
+    rollout = Rollout(*seen, last_features=rows_of(team, obs), active=active, ends=ends, memory=kept)
     learners = tuple(replace(learner, policy_state=m) for learner, m in zip(state.learners, memories, strict=True))
     state = replace(state, learners=learners, key=key, env_state=env_state, obs=obs)
     return state, rollout, summarize_episodes(ends, team.names, rollout.truncated)
@@ -124,40 +127,111 @@ class HostCollected(NamedTuple):
     rollout: Rollout
 
 
+class HostColumns:
+    """The memory that rollouts of a host are written into, used again and again.
+
+    There are two sets that take turns: the device may still read the rollout before this one. Each is allocated once, at
+    whole cache lines, so that a CPU's JAX reads it where it lies instead of copying it.
+    """
+
+    def __init__(self) -> None:
+        self._sets: tuple[dict[str, np.ndarray], dict[str, np.ndarray]] = ({}, {})
+
+    def take_turn(self) -> dict[str, np.ndarray]:
+        now, last = self._sets
+        self._sets = last, now
+        return now
+
+
+def _put(columns: dict[str, np.ndarray], length: int, name: str, t: int, part: np.ndarray) -> None:
+    """Row t of a column of that length."""
+    if name not in columns:
+        columns[name] = _aligned_zeros((length, *part.shape), part.dtype)
+    columns[name][t] = part
+
+
+def _aligned_zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    size = int(np.prod(shape)) * dtype.itemsize
+    block = np.zeros(size + ALIGNMENT, np.uint8)
+    start = -block.ctypes.data % ALIGNMENT
+    return block[start : start + size].view(dtype).reshape(shape)
+
+
 def collect_host(
     host: Host,
     team: Team,
     choose: Callable[[np.ndarray, int], Sequence[np.ndarray]],
     features: np.ndarray,
     num_steps: int,
+    value: Callable[[np.ndarray], np.ndarray] | None = None,
+    memory: HostColumns | None = None,
+    note_ends: Callable[[np.ndarray], None] | None = None,
 ) -> HostCollected:
-    """The Rollout Phase of a world outside JAX; `choose(features, t)` draws the actions of step t, one array per group."""
-    columns: list[np.ndarray] = []
-    num_groups = len(team.groups)
+    """The Rollout Phase of a world outside JAX; `choose(features, t)` draws the actions of step t, one array per group.
+
+    With `value` (rows [B, A, D] -> V [B, A]) the rollout keeps only the value of last observations that a clock cut off.
+    With `memory` what comes back lies in it, and is written over by the next call but one.
+    `note_ends` is told after each step in which envs an episode ended, for policies that remember.
+    """
+    columns = (memory or HostColumns()).take_turn()
+    _put(columns, num_steps + 1, "features", 0, features)
     for t in range(num_steps):
-        actions, here = choose(features, t), ~host.absent
+        rows, here = columns["features"][t], ~host.absent
+        actions = choose(rows, t)
         step = host.step(join_actions(team, actions, np))
-        row = (features, *actions, *step[1:], here)
-        if not columns:
-            columns = [np.empty((num_steps, *part.shape), part.dtype) for part in row]
-        for column, part in zip(columns, row, strict=True):
-            column[t] = part
-        features = step.features.copy()
-    rows, *stacked, active, last = jax.device_put([*columns, features])
-    actions, rest = tuple(stacked[:num_groups]), stacked[num_groups:]
-    seen = (rows, actions, *rest[:4])
-    ends = EpisodeEnd(*rest[4:])
-    rollout = Rollout(*seen, last_features=last, active=active if team.num_agents > 1 else None, ends=ends)
-    return HostCollected(features, rollout)
+        _put(columns, num_steps + 1, "features", t + 1, step.features)
+        for name, part in _host_row(step, actions, here, value).items():
+            _put(columns, num_steps, name, t, part)
+        if note_ends is not None:
+            note_ends(step.ended)
+    rows = columns["features"]
+    parts = {name: column for name, column in columns.items() if name != "features"}
+    return HostCollected(rows[-1], _host_rollout(team, jax.device_put({**parts, "rows": rows[:-1], "last": rows[-1]})))
 
 
-def summarize_episodes(ends: EpisodeEnd, names: Sequence[str], truncated: Bool[Array, "T B A"]) -> Metrics:
-    """Means over the episodes that ended in this rollout, also agent by agent; NaN where none did.
+def _host_row(
+    step: HostStep, actions: Sequence[np.ndarray], here: np.ndarray, value: Callable[[np.ndarray], np.ndarray] | None
+) -> dict[str, np.ndarray]:
+    """What a rollout keeps of one step, beside the features."""
+    row = {f"action {i}": action for i, action in enumerate(actions)}
+    row |= {"here": here, "reward": step.reward, "terminated": step.terminated, "truncated": step.truncated}
+    row |= {"ended": step.ended, "return": step.episode_return, "length": step.episode_length}
+    if value is None:
+        row["final_features"] = step.final_features
+    elif step.truncated.any():
+        row["final_value"] = np.where(step.truncated, value(step.final_features), np.float32(0))
+    else:
+        row["final_value"] = np.zeros_like(step.reward)
+    if step.games is not None:
+        ended, score, length = step.games
+        row |= {"game_ended": ended, "game_score": score[:, None], "game_length": length}
+    return row
+
+
+def _host_rollout(team: Team, told: dict[str, Array]) -> Rollout:
+    games = EpisodeEnd(told["game_ended"], told["game_score"], told["game_length"]) if "game_ended" in told else None
+    return Rollout(
+        features=told["rows"],
+        action=tuple(told[f"action {i}"] for i in range(len(team.groups))),
+        reward=told["reward"],
+        terminated=told["terminated"],
+        truncated=told["truncated"],
+        final_features=told.get("final_features"),
+        last_features=told["last"],
+        active=told["here"] if team.num_agents > 1 else None,
+        ends=EpisodeEnd(told["ended"], told["return"], told["length"]),
+        final_value=told.get("final_value"),
+        games=games,
+    )
+
+
+def summarize_episodes(
+    ends: EpisodeEnd, names: Sequence[str], truncated: Bool[Array, "T B A"], games: EpisodeEnd | None = None
+) -> Metrics:
+    """Means over the episodes that ended in this rollout, also agent by agent; NaN where none did. The same of whole games.
 
     An episode counts as truncated where a clock cut it for any agent that was still in it.
     """
-    weight = ends.ended.astype(jnp.float32)
-    count = jnp.sum(weight)
     told = {
         "charts/episodic_return": ends.episode_return,
         "charts/episodic_length": ends.episode_length,
@@ -166,8 +240,19 @@ def summarize_episodes(ends: EpisodeEnd, names: Sequence[str], truncated: Bool[A
         **{_return_name(n): ends.episode_return[..., i] for i, n in enumerate(names) if len(names) > 1},
         **{f"env/{name}": value for name, value in ends.info.items()},
     }
+    metrics = _mean_where(ends.ended, EPISODES, told)
+    if games is None:
+        return metrics
+    of_games = {GAME_SCORE: games.episode_return, GAME_LENGTH: games.episode_length}
+    return metrics | _mean_where(games.ended, GAMES, of_games)
+
+
+def _mean_where(ended: Bool[Array, "T B"], count_name: str, told: dict[str, Array]) -> Metrics:
+    """How many ended, and the mean over them of each thing told."""
+    weight = ended.astype(jnp.float32)
+    count = jnp.sum(weight)
     means = {name: jnp.sum(_per_env(value, weight) * weight) / count for name, value in told.items()}
-    return {"charts/episodes": count, **means}
+    return {count_name: count, **means}
 
 
 def _per_env(value: Array, like: Float[Array, "T B"]) -> Float[Array, "T B"]:

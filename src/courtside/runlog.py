@@ -25,7 +25,7 @@ from courtside import config as configs
 from courtside.config import Config
 from courtside.errors import CheckpointError, ConfigError, CourtsideError
 from courtside.events import Compiled, Evaluated, Event, Finished, Progress, Started
-from courtside.metric_names import has_learned, is_of_learning, is_per_episode
+from courtside.metric_names import blank_untold, has_learned, is_of_learning
 from courtside.storage import AppendFile
 
 FORMAT = 1
@@ -160,8 +160,7 @@ def lock(folder: Path) -> Any:
 def blank_episodes(row: Row) -> Row:
     """Null for what an update has nothing to tell of, since the program has to put some number there: episodes where none
     ended, and losses before the first gradient step."""
-    if not row.get("charts/episodes", 1):
-        row = {name: None if is_per_episode(name) else value for name, value in row.items()}
+    row = blank_untold(row)
     if not has_learned(row):
         row = {name: None if is_of_learning(name) and _is_nan(value) else value for name, value in row.items()}
     return row

@@ -16,7 +16,7 @@ from courtside import storage
 from courtside.config import Config, to_json
 from courtside.errors import ConfigError
 from courtside.events import Evaluated, Event, Finished, Progress, Rewound
-from courtside.metric_names import is_per_episode
+from courtside.metric_names import count_of, is_per_episode
 from courtside.runlog import blank_episodes
 
 POINTS_PER_CHUNK = 10
@@ -51,7 +51,7 @@ def _metric_mean(rows: list[dict[str, Any]], name: str) -> float | None:
     total = weight = 0.0
     for row in rows:
         value = row.get(name)
-        count = row.get("charts/episodes", 1) if by_episode else 1
+        count = row.get(count_of(name), 1) if by_episode else 1
         if value is not None and count:
             total += float(value) * count
             weight += count

@@ -65,8 +65,8 @@ class Rollout(eqx.Module):
     """As the env paid it."""
     terminated: Bool[Array, "T B A"]
     truncated: Bool[Array, "T B A"]
-    final_features: Array
-    """What each step led to, never replaced by a reset. [T, B, A, D]"""
+    final_features: Array | None
+    """What each step led to, never replaced by a reset. [T, B, A, D]; None where `final_value` tells all that is needed of it."""
     last_features: Array
     """What the policy would act on next: the bootstrap of the last step. [B, A, D]"""
     active: Bool[Array, "T B A"] | None = None
@@ -74,6 +74,14 @@ class Rollout(eqx.Module):
     single agent."""
     ends: EpisodeEnd | None = None
     """Which episodes ended in each step, and with what: noise that follows the score needs it."""
+    memory: PyTree = None
+    """What policies that remember did before the first step, one for each group of agents where the rollout is a whole
+    team's [B, A, H]; None for feed-forward networks."""
+    final_value: Float[Array, "T B A"] | None = None
+    """V of what a step led to where a clock cut in, 0 elsewhere; valued at that moment, by the policy that acted. Spares a
+    rollout of images half its memory; None where there is `final_features`."""
+    games: EpisodeEnd | None = None
+    """Which games ended, with the score as the return of one agent; None where a game and an episode are the same."""
 
 
 class RunningStats(eqx.Module):
@@ -144,7 +152,7 @@ class TrainState(eqx.Module):
     key: PRNGKeyArray
     """Where the randomness of the rollouts comes from."""
     env_state: PyTree
-    """EpisodeState with leading axis B; None for worlds that live outside JAX."""
+    """EpisodeState with leading axis B. Of worlds that live outside JAX their own bytes, or None where they cannot be saved."""
     obs: PyTree
     """What each env shows now. [B, A, ...]; None for worlds that live outside JAX."""
     best_score: Float[Array, ""]

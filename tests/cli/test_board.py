@@ -102,6 +102,16 @@ def test_return_is_the_mean_over_episodes_and_stays_while_none_ends():
     assert board.metrics["return"] == pytest.approx(17.5)
 
 
+def test_the_score_of_whole_games_comes_first_and_weighs_games():
+    board = start()
+    games = [row(1, 9, 1.0, **{"charts/games": 1, "charts/game_score": 10.0})]
+    games += [row(2, 0, math.nan, **{"charts/games": 3, "charts/game_score": 50.0})]
+    board.on(progress(*games))
+    assert next(iter(board.metrics.items())) == ("game_score", 40.0)
+    board.on(progress(row(3, 9, 1.0, **{"charts/games": 0, "charts/game_score": math.nan})))
+    assert board.metrics["game_score"] == 40.0
+
+
 def test_losses_are_those_of_the_last_update():
     board = start()
     board.on(progress(row(1, 0, math.nan, **{"losses/entropy": 0.7}), row(2, 0, math.nan, **{"losses/entropy": 0.6})))

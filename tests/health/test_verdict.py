@@ -16,6 +16,7 @@ from courtside.config import Threshold
 from courtside.health import verdict as verdicts
 from courtside.health.verdict import VerdictTracker
 
+SCORE = "charts/game_score"
 RETURN = "charts/episodic_return"
 OPS = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
 
@@ -243,6 +244,16 @@ def test_too_few_episodes_are_no_pass_however_many_steps():
     verdict = judge(rows_of([9.0, 9.0], metric=RETURN, episodes=[3, 1]), Threshold(RETURN, ">", 5, 1, "", 5))
     assert not verdict.passed
     assert "4 episodes have ended, fewer than the 5" in verdicts.sentence(verdict)
+
+
+def test_whole_games_are_counted_and_weighed_as_games():
+    games = [{"charts/episodes": 9, "charts/games": n, SCORE: score} for n, score in ((1, 10.0), (0, None), (3, 50.0))]
+    rows = [{"step": 10 * i, "update": i, **row} for i, row in enumerate(games, 1)]
+    result = judge(rows, Threshold(SCORE, ">=", 40.0, window_episodes=4)).results[0]
+    assert (result.value, result.passed, result.since_step) == ((10 + 3 * 50) / 4, True, 30)
+    short = judge(rows[:2], Threshold(SCORE, ">=", 5.0, window_episodes=4))
+    assert "1 games have ended, fewer than the 4" in verdicts.sentence(short)
+    assert verdicts.window_words(result) == "the last 4 games"
 
 
 @given(streams, st.integers(1, 9), st.sampled_from(sorted(OPS)), st.integers(-2, 2), st.sampled_from(["m", RETURN]))

@@ -269,3 +269,21 @@ class Mirror(pettingzoo.ParallelEnv):
 
 parallel_env = Mirror
 ready = Mirror()
+
+
+class Pixels(LateJoiner):
+    """The same in bytes."""
+
+    seen_space = spaces.Box(0, 255, (2,), np.uint8)
+
+    def look(self, agents):
+        return {agent: np.array([self.count, self.start], np.uint8) for agent in agents}
+
+
+class Letters(LateJoiner):
+    """The same as one choice, which is never all zeros once it is a row of numbers."""
+
+    seen_space = spaces.Discrete(9)
+
+    def look(self, agents):
+        return dict.fromkeys(agents, self.count)

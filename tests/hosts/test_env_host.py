@@ -1,6 +1,7 @@
 """The Gymnasium host against Gymnasium itself, in all three ways of stepping; failures; the choice of workers; memory."""
 
 import re
+import time
 
 import gymnasium
 import numpy as np
@@ -70,7 +71,8 @@ def test_the_step_has_the_shapes_and_kinds_of_the_contract():
     host = open_host("gym:CartPole-v1", 3)
     assert host.reset(0).shape == (3, 1, 4)
     got = host.step(np.zeros((3, 1), np.int32))
-    shapes = {name: (array.shape, array.dtype.name) for name, array in got._asdict().items()}
+    assert got.games is None
+    shapes = {name: (x.shape, x.dtype.name) for name, x in got._asdict().items() if x is not None}
     assert shapes == {
         "features": ((3, 1, 4), "float32"), "reward": ((3, 1), "float32"), "terminated": ((3, 1), "bool"),
         "truncated": ((3, 1), "bool"), "final_features": ((3, 1, 4), "float32"), "ended": ((3,), "bool"),
@@ -94,6 +96,24 @@ def test_a_time_limit_truncates_and_a_later_reset_is_unseeded(mode):
     assert got.episode_length.tolist() == [20, 20, 20]
     assert host.step(np.zeros((3, 1), int)).features[:, 0, 0].tolist() == [1, 1, 1]
     assert host.reset(seed=30)[:, 0].tolist() == [[0, 30], [0, 31], [0, 32]]
+    host.close()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_send_and_recv_are_the_halves_of_a_step(mode):
+    host, none = open_host("failing_envs:Sound", 3, mode), np.zeros((3, 1), int)
+    host.reset(seed=10)
+    host.send(none)
+    for ask in (lambda: host.send(none), lambda: host.reset(0)):
+        with pytest.raises(RuntimeError, match="a step to recv first"):
+            ask()
+    deadline = time.monotonic() + 20
+    while mode != "serial" and not (host._crew.arrays.steps == 1).all():  # others step without being waited for
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert host.recv().features[:, 0].tolist() == [[1, 10], [1, 11], [1, 12]]
+    with pytest.raises(RuntimeError, match="no step was sent"):
+        host.recv()
     host.close()
 
 

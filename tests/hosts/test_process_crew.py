@@ -197,10 +197,10 @@ def test_a_killed_trainer_leaves_no_worker_behind(is_hung):
         crew.arrays.seed[:] = 0, 1
         crew.reset()
         for _ in range(4):
-            crew.step()
+            crew.send(), crew.recv()
         print(*[w.process.pid for w in crew._workers], flush=True)
         if sys.argv[2] == "True":
-            crew.step()
+            crew.send(), crew.recv()
         sys.stdin.read()
     """
     command = [sys.executable, "-c", textwrap.dedent(script), str(HERE), str(is_hung)]

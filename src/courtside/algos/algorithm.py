@@ -34,6 +34,11 @@ def make_hyper(config: Config) -> Hyper:
     return mad4pg.make_hyper(config) if config.is_off_policy else ppo.make_hyper(config)
 
 
+def memory_at_rest(setup: Setup, num_envs: int) -> Any:
+    """What a group's policy remembers as episodes begin: nothing. Exploration is training's own. [B, A, H]"""
+    return () if setup.off_policy is not None else ppo.memory_at_rest(setup, num_envs)
+
+
 def without_learning(hyper: Hyper) -> Hyper:
     """The same program with no epochs or gradient steps: what remains is the Rollout Phase."""
     if isinstance(hyper, mad4pg.Hyper):

@@ -108,6 +108,7 @@ def update(
 def _store(layout: Layout, groups: Groups, hyper: Hyper, memory: Memory, rollout: Rollout) -> Memory:
     """n-step entries of the steps that are complete now; the last n - 1 wait for the next rollout."""
     off = switches(groups[0])
+    assert rollout.final_features is not None  # every rollout that is replayed has them
     active = jnp.ones_like(rollout.terminated) if rollout.active is None else rollout.active
     steps = Steps(
         rollout.features,

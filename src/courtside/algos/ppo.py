@@ -2,7 +2,7 @@
 
 Schulman et al. 2017 (arXiv:1707.06347), with the details that made it work in practice: orthogonal initialisation, Adam
 epsilon 1e-5, advantages normalised per minibatch, clipped value loss, entropy bonus, global gradient norm clip, annealed
-rates, early stop on KL.
+rates, early stop on KL. How a policy that remembers reads a rollout is in `algos.recurrence`.
 
 Where we depart from common code: a time limit is bootstrapped with the value of the true last observation; values and
 log-probabilities of a rollout are computed in one pass after it (same network, same numbers, one large product instead of
@@ -15,6 +15,7 @@ its health.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -22,16 +23,16 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from courtside import spaces
-from courtside.algos import vitals
+from courtside.algos import recurrence, vitals
 from courtside.algos.setup import Setup, actor_and_critic_inputs, batch_features, network_input
 from courtside.config import Config
 from courtside.nets import distributions
 from courtside.nets.actor_critic import ActorCritic, make_actor_critic
+from courtside.nets.recurrent import Memory, blank_memory, forget
 from courtside.ops import losses
-from courtside.ops.permutation import random_order
 from courtside.ops.returns import discounted_running_return, generalized_advantage
 from courtside.ops.running_stats import make_running_stats, merge_batch, scale
 from courtside.ops.schedules import ScheduleNumbers, make_schedule_numbers, schedule_value
@@ -69,6 +70,10 @@ class Batch(eqx.Module):
     target: Float[Array, "M"]
     weight: Float[Array, "M"] | None = None
     """0 for steps of agents that had left the episode; None with a single agent."""
+    starts: Bool[Array, "M"] | None = None
+    """Where an episode begins, so that all is forgotten; only for policies that remember."""
+    memory: Memory | None = None
+    """What was remembered before the first step, for each of the S = M / T sequences that the samples are. [S, H]"""
 
 
 class Descent(eqx.Module):
@@ -125,7 +130,7 @@ def init(setup: Setup, key: PRNGKeyArray) -> Learner:
         opt_state=_optimizer(0.0, 0.0, 0.0).init(ravel_pytree(params)[0]),
         key=run_key,
         update=jnp.zeros((), jnp.int32),
-        policy_state=(),
+        policy_state=memory_at_rest(setup, setup.num_envs),
         obs_stats=make_running_stats((spaces.feature_size(setup.observation),)),
         discounted_return=jnp.zeros(envs, jnp.float32),
         return_stats=make_running_stats(()),
@@ -134,14 +139,25 @@ def init(setup: Setup, key: PRNGKeyArray) -> Learner:
 
 def act(setup: Setup, policy: Policy, features: Array, policy_state: Any, noise: Array) -> tuple[Array, Any]:
     """Draw actions from the policy as it is now; hands on what a recurrent policy remembers. features: [*batch, A, D]"""
-    head = policy.params.policy(network_input(setup, policy, features))
+    head, policy_state = policy.params.step(network_input(setup, policy, features), policy_state)
     return distributions.sample(setup.action, head, noise), policy_state
 
 
 def act_greedily(setup: Setup, policy: Policy, features: Array, policy_state: Any) -> tuple[Array, Any]:
     """The most likely action."""
-    head = policy.params.policy(network_input(setup, policy, features))
+    head, policy_state = policy.params.step(network_input(setup, policy, features), policy_state)
     return distributions.mode(setup.action, head), policy_state
+
+
+def memory_at_rest(setup: Setup, num_envs: int) -> Any:
+    """What a policy remembers before an episode: nothing, and feed-forward ones never do. [B, A, H]"""
+    size = setup.net.lstm_size
+    return blank_memory((num_envs, setup.num_agents), size) if size else ()
+
+
+def note_ends(setup: Setup, policy_state: Any, ended: Bool[Array, "B"]) -> Any:
+    """What is remembered, once it is known in which envs an episode ended."""
+    return forget(policy_state, ended)
 
 
 def update(setup: Setup, hyper: Hyper, learner: Learner, rollout: Rollout) -> tuple[Learner, Metrics]:
@@ -154,7 +170,7 @@ def update(setup: Setup, hyper: Hyper, learner: Learner, rollout: Rollout) -> tu
     descent, unravel = _make_descent(learner, _first_bad_input(mean_reward, seen["health/obs_abs_max"], batch))
 
     def epoch(i: Array, descent: Descent) -> Descent:
-        order = random_order(shuffle_key, batch.advantage.shape[0], i).reshape(setup.num_minibatches, -1)
+        order = recurrence.minibatches(setup, shuffle_key, i)
         return _run_epoch(setup, hyper, learner.update, batch, unravel, order, descent)
 
     descent = jax.lax.fori_loop(0, hyper.update_epochs, epoch, descent)
@@ -170,34 +186,46 @@ def update(setup: Setup, hyper: Hyper, learner: Learner, rollout: Rollout) -> tu
 def make_batch(setup: Setup, hyper: Hyper, learner: Learner, rollout: Rollout) -> Batch:
     """Values, log-probabilities and advantages of a rollout, flattened to M = T x B x A samples."""
     features = batch_features(setup, learner.policy, rollout.features)
-    head, value = learner.params.policy_and_value(*actor_and_critic_inputs(setup, features))
+    head, value, memories = recurrence.look_back(setup, learner.params, features, rollout)
     log_prob, _ = distributions.log_prob_and_entropy(setup.action, head, rollout.action)
-    next_value = _next_values(setup, learner, rollout, value)
+    next_value = _next_values(setup, learner, rollout, value, memories)
     ended = rollout.terminated | rollout.truncated
     advantage = generalized_advantage(
         rollout.reward, value, next_value, rollout.terminated, ended, hyper.gamma, hyper.gae_lambda
     )
     columns = (features, rollout.action, log_prob, value, advantage, advantage + value)
     num_samples = setup.num_steps * setup.num_envs * setup.num_agents
-    return Batch(*(x.reshape(num_samples, *x.shape[3:]) for x in columns), weight=_flat_weight(rollout))
+    flat = (x.reshape(num_samples, *x.shape[3:]) for x in columns)
+    starts, memory = recurrence.beginnings(setup, rollout)
+    return Batch(*flat, weight=_flat_weight(rollout), starts=starts, memory=memory)
 
 
-def _next_values(setup: Setup, learner: Learner, rollout: Rollout, value: Float[Array, "T B A"]) -> Array:
+def _next_values(
+    setup: Setup, learner: Learner, rollout: Rollout, value: Float[Array, "T B A"], memories: Memory | None
+) -> Array:
     """V of what each step led to: the next row of `value`, but the true last observation where a clock cut in.
 
-    Most rollouts have no cut, so that second pass through the critic is taken only where there is one.
+    A rollout may bring that last value with it. Else most have no cut, so that second pass through the critic is taken only
+    where there is one.
     """
-
-    def value_of(rows: Array) -> Array:
-        features = batch_features(setup, learner.policy, rows)
-        return learner.params.value(actor_and_critic_inputs(setup, features)[-1])
-
-    shifted = jnp.concatenate([value[1:], value_of(rollout.last_features)[None]], axis=0)
+    last = jax.tree.map(lambda x: x[-1], memories)  # where an episode ended there, the value is not asked for
+    after = value_of(setup, learner.policy, rollout.last_features, last)
+    shifted = jnp.concatenate([value[1:], after[None]], axis=0)
+    if rollout.final_value is not None:
+        return jnp.where(rollout.truncated, rollout.final_value, shifted)
 
     def with_cuts(shifted: Array) -> Array:
-        return jnp.where(rollout.truncated, value_of(rollout.final_features), shifted)
+        assert rollout.final_features is not None  # where there is no final value, there is this
+        final = value_of(setup, learner.policy, rollout.final_features, memories)
+        return jnp.where(rollout.truncated, final, shifted)
 
     return jax.lax.cond(jnp.any(rollout.truncated), with_cuts, lambda shifted: shifted, shifted)
+
+
+def value_of(setup: Setup, policy: Policy, rows: Array, memory: Memory | None) -> Float[Array, "*batch A"]:
+    """V of rows as a rollout keeps them: the agents' own, or everybody's where the critic is a central one. [*batch, A, D]"""
+    features = batch_features(setup, policy, rows)
+    return policy.params.value(actor_and_critic_inputs(setup, features)[-1], memory)
 
 
 def _run_epoch(
@@ -212,7 +240,7 @@ def _run_epoch(
     """One pass over the batch in the given order, which has every sample in exactly one minibatch."""
 
     def minibatch_step(descent: Descent, indices: Array) -> tuple[Descent, None]:
-        minibatch = jax.tree.map(lambda x: x[indices], batch)
+        minibatch = _take(setup, batch, indices)
         step = lambda descent: _minibatch_step(setup, hyper, update, unravel, minibatch, descent)  # noqa: E731
         if setup.early_stop == "off":
             return step(descent), None
@@ -222,6 +250,13 @@ def _run_epoch(
     if setup.early_stop == "epoch":
         descent = eqx.tree_at(lambda s: s.stopped, descent, descent.stopped | (descent.last_kl > hyper.target_kl))
     return descent
+
+
+def _take(setup: Setup, batch: Batch, indices: Int[Array, "samples"]) -> Batch:
+    """One minibatch; where it is made of sequences, `indices` has the first step of all of them in front."""
+    samples = jax.tree.map(lambda x: x[indices], dataclasses.replace(batch, memory=None))
+    firsts = indices[: indices.shape[0] // setup.num_steps]
+    return dataclasses.replace(samples, memory=jax.tree.map(lambda x: x[firsts], batch.memory))
 
 
 def _minibatch_step(
@@ -260,7 +295,7 @@ def ppo_loss(
 ) -> tuple[Float[Array, ""], tuple[Array, ...]]:
     """L = L_policy - c_entropy H + c_value L_value; also returns the parts, in the order of LOSS_NAMES."""
     clip_coef, weight = schedule_value(hyper.clip_coef, progress), batch.weight
-    head, value = params.policy_and_value(*actor_and_critic_inputs(setup, batch.features))
+    head, value = recurrence.policy_and_value(setup, params, batch.features, batch.starts, batch.memory)
     log_prob, entropy = distributions.log_prob_and_entropy(setup.action, head, batch.action)
     log_ratio = log_prob - batch.log_prob
     advantage = losses.normalize_advantage(batch.advantage, weight) if setup.norm_adv else batch.advantage

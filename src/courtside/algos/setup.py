@@ -16,6 +16,8 @@ from jaxtyping import Array
 
 from courtside import preprocess, spaces
 from courtside.config import Config, NetConfig
+from courtside.errors import ConfigError
+from courtside.nets.convolution import image_of
 from courtside.ops.running_stats import normalize
 from courtside.preprocess import OBS_CLIP
 from courtside.spaces import Space
@@ -91,6 +93,11 @@ class Setup:
         return preprocess.packed_size(self.observation) if self.packed else spaces.feature_size(self.observation)
 
     @property
+    def sees_bytes(self) -> bool:
+        """The network takes packed rows as they are: a CNN makes numbers of pixels on its own, piece by piece."""
+        return self.packed and image_of(self.net, self.observation) is not None
+
+    @property
     def critic_size(self) -> int:
         """Numbers that the critic is fed."""
         own = spaces.feature_size(self.observation)
@@ -109,7 +116,8 @@ def make_setup(
 ) -> Setup:
     """`num_agents` is everyone in the rollout; `agents` those who share these parameters, all of them unless told."""
     ppo, learning = config.ppo, config.learning
-    packed = packed and not config.is_off_policy and not learning.norm_obs and preprocess.is_packable(observation)
+    _check_sight(config, observation, num_agents)
+    packed = packed and may_pack(config) and preprocess.is_packable(observation)
     return Setup(
         observation=observation,
         action=action,
@@ -129,6 +137,28 @@ def make_setup(
         early_stop="off" if ppo.target_kl is None else ppo.target_kl_mode,
         off_policy=_make_off_policy(config) if config.is_off_policy else None,
     )
+
+
+def may_pack(config: Config) -> bool:
+    """Whether bytes can wait until the network: a replay keeps numbers, and running statistics are made of numbers."""
+    return not config.is_off_policy and not config.learning.norm_obs
+
+
+def _check_sight(config: Config, observation: Space, num_agents: int) -> None:
+    """Refuse a CNN where there is no image, and what cannot be had with one."""
+    image = None if config.is_off_policy else image_of(config.net, observation)
+    if config.net.torso == "cnn" and image is None:
+        raise ConfigError(
+            f"--torso is cnn, but an agent here sees {spaces.describe(observation)}, and a CNN needs an image: a uint8 box of "
+            "36 x 36 pixels or more with its channels; use --torso auto."
+        )
+    if image is not None and config.learning.norm_obs:
+        raise ConfigError("--norm-obs was given, but a CNN reads pixels as they are; use --no-norm-obs or --torso mlp.")
+    if image is not None and config.has_central_critic and num_agents > 1:
+        raise ConfigError(
+            f"--critic is central, but the CNN that both heads read sees one image and there are {num_agents} agents; use "
+            "--critic own or --torso mlp."
+        )
 
 
 def _make_off_policy(config: Config) -> OffPolicy:
@@ -153,7 +183,7 @@ def network_input(setup: Setup, policy: Policy, rows: Array) -> Array:
     """One agent's features, from its row of a rollout."""
     own = rows[..., : setup.own_size]
     if setup.packed:
-        return preprocess.unpack(setup.observation, own, jnp)
+        return own if setup.sees_bytes else preprocess.unpack(setup.observation, own, jnp)
     return normalize(policy.obs_stats, own, OBS_CLIP) if setup.norm_obs else own
 
 
@@ -187,7 +217,8 @@ def _normalize_own(setup: Setup, policy: Policy, rows: Array) -> Array:
 def actor_and_critic_inputs(setup: Setup, features: Array) -> tuple[Array, ...]:
     """What actor and critic are fed, from the features of a batch; one array where both see the same."""
     if not setup.is_central:
-        return (preprocess.unpack(setup.observation, features, jnp) if setup.packed else features,)
+        is_ready = setup.sees_bytes or not setup.packed
+        return (features if is_ready else preprocess.unpack(setup.observation, features, jnp),)
     own = features[..., : setup.own_size]
     if not setup.packed:
         return own, features

@@ -20,7 +20,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from courtside import spaces
 from courtside.algos import aftermath, mad4pg, off_policy, ppo, vitals
-from courtside.algos.algorithm import Hyper, algorithm_of, check_action, decode
+from courtside.algos.algorithm import Hyper, algorithm_of, check_action, decode, memory_at_rest
 from courtside.algos.setup import Setup, make_setup
 from courtside.config import Config
 from courtside.envs.base import EnvSpec
@@ -54,6 +54,11 @@ class Team:
     @property
     def is_off_policy(self) -> bool:
         return self.groups[0].off_policy is not None
+
+    @property
+    def is_recurrent(self) -> bool:
+        """Whether policies remember."""
+        return self.groups[0].net.lstm_size > 0
 
     @property
     def has_unlike_spaces(self) -> bool:
@@ -117,9 +122,14 @@ def init(team: Team, key: PRNGKeyArray) -> TrainState:
     return TrainState(learners, rollout_key, None, None, jnp.asarray(-jnp.inf, jnp.float32), memory)
 
 
-def memories_at_rest(team: Team) -> tuple[Any, ...]:
-    """What policies remember outside of training: nothing. They are feed-forward, and exploration is training's own."""
-    return ((),) * len(team.groups)
+def memories_at_rest(team: Team, num_envs: int) -> tuple[Any, ...]:
+    """What policies remember as episodes begin outside of training."""
+    return tuple(memory_at_rest(group, num_envs) for group in team.groups)
+
+
+def rollout_memory(team: Team, memories: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """What a rollout before which policies remember this must keep of it for learning: `Rollout.memory`."""
+    return memories if team.is_recurrent else None
 
 
 def noise_sizes(team: Team) -> list[int]:
@@ -157,13 +167,25 @@ def act(
     return actions, memories
 
 
+def values(team: Team, policies: Sequence[Policy], features: Array, policy_states: Sequence[Any]) -> Array:
+    """V of what every agent sees, by the policies that act. [*batch, A, D] -> [*batch, A]"""
+    found = [
+        ppo.value_of(
+            group,
+            policy,
+            features if group.is_central else _rows(team, group, features),
+            memory if team.is_recurrent else None,
+        )
+        for group, policy, memory in zip(team.groups, policies, policy_states, strict=True)
+    ]
+    order = np.argsort([agent for group in team.groups for agent in group.agents])
+    return jnp.concatenate(found, axis=-1)[..., order]
+
+
 def note_ends(team: Team, policy_states: Sequence[Any], ended: Array) -> tuple[Any, ...]:
     """What the policies remember, once they know in which envs an episode ended. ended: [B]"""
-    if not team.is_off_policy:
-        return tuple(policy_states)
-    return tuple(
-        off_policy.note_ends(group, memory, ended) for group, memory in zip(team.groups, policy_states, strict=True)
-    )
+    note = off_policy.note_ends if team.is_off_policy else ppo.note_ends
+    return tuple(note(group, memory, ended) for group, memory in zip(team.groups, policy_states, strict=True))
 
 
 def join_actions(team: Team, actions: Sequence[Any], xp: Any) -> Any:
@@ -221,9 +243,12 @@ def _cut(team: Team, group: Setup, rollout: Rollout, index: int) -> Rollout:
         reward=mine(rollout.reward),
         terminated=mine(rollout.terminated),
         truncated=mine(rollout.truncated),
-        final_features=rows(rollout.final_features),
+        final_features=None if rollout.final_features is None else rows(rollout.final_features),
         last_features=rows(rollout.last_features),
         active=None if rollout.active is None else mine(rollout.active),
+        ends=rollout.ends,
+        memory=None if rollout.memory is None else rollout.memory[index],
+        final_value=None if rollout.final_value is None else mine(rollout.final_value),
     )
 
 
@@ -243,8 +268,9 @@ def cut_episodes(team: Team, state: TrainState) -> TrainState:
     """Episodes that were given up, as a resumed run of a world outside JAX does, must not run into the next ones."""
     if team.is_off_policy:
         return dataclasses.replace(state, memory=off_policy.cut_episodes(state.memory))
-    sums = lambda s: tuple(learner.discounted_return for learner in s.learners)  # noqa: E731
-    return eqx.tree_at(sums, state, tuple(map(jnp.zeros_like, sums(state))))
+    kept = lambda one: {"discounted_return": one.discounted_return, "policy_state": one.policy_state}  # noqa: E731
+    blank = [dataclasses.replace(one, **jax.tree.map(jnp.zeros_like, kept(one))) for one in state.learners]
+    return dataclasses.replace(state, learners=tuple(blank))
 
 
 def learner_of(team: Team, agent: str) -> tuple[int, int]:

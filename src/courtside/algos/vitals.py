@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int
 
 from courtside import preprocess
 from courtside.algos.setup import Setup
+from courtside.nets.convolution import image_of
 from courtside.ops.losses import weighted_mean
 from courtside.spaces import Box, Dict, Space, Tuple, feature_size
 from courtside.types import Metrics
@@ -42,6 +43,9 @@ WORST = (
 """Of several groups of agents the largest number counts: a mean would hide it."""
 LOWEST = "health/target_low"
 """And of this the smallest."""
+
+BRIGHTEST = 255.0
+"""Of a pixel."""
 
 
 def bad_number(name: str, x: Array) -> Int[Array, ""]:
@@ -79,6 +83,8 @@ def observation_metrics(setup: Setup, features: Array, weight: Float[Array, "M"]
         count = setup.num_envs * setup.num_agents
         own, weight = own[:count], None if weight is None else weight[:count]
         own = preprocess.unpack(setup.observation, own, jnp)
+    if image_of(setup.net, setup.observation) is not None:
+        own = own / BRIGHTEST  # as the CNN does by itself
     if weight is not None:  # what agents see that have left does not count: somebody who is there stands in
         own = jnp.where(weight[:, None] > 0, own, own[jnp.argmax(weight)][None])
     low, high = jnp.min(own, axis=0), jnp.max(own, axis=0)

@@ -15,9 +15,11 @@ from courtside.events import Compiled, Compiling, Evaluated, Event, Finished, Pr
 from courtside.health.verdict import ThresholdResult, VerdictTracker, window_span, window_unit
 from courtside.metric_names import (
     EVAL_RETURN,
+    GAME_SCORE,
     LEARNING_STEPS,
     RETURN,
     SCORE,
+    count_of,
     has_learned,
     is_per_episode,
     ranking_metric,
@@ -185,9 +187,10 @@ class Board:
             self.paced_from = (self.step, self.seconds)
 
     def _show(self, rows: list[dict[str, Any]]) -> None:
-        """The newest values; with several agents the score comes first."""
-        if rows and SCORE in rows[-1] and "score" not in self.shown:
-            self.shown, self.metrics = {"score": SCORE} | self.shown, {"score": None} | self.metrics
+        """The newest values; the score comes first, with several agents or where a game is several episodes."""
+        for name, key in (("score", SCORE), ("game_score", GAME_SCORE)):
+            if rows and key in rows[-1] and name not in self.shown:
+                self.shown, self.metrics = {name: key} | self.shown, {name: None} | self.metrics
         is_off_policy = self.config is not None and self.config.is_off_policy
         for name, key in self.shown.items():
             value = newest(rows, key, is_mean=is_off_policy and key not in RUNNING)
@@ -213,7 +216,7 @@ def newest(rows: list[dict[str, Any]], key: str, is_mean: bool = False) -> float
     by_episode = is_per_episode(key)
     if not by_episode and not is_mean:
         return _known(rows[-1].get(key)) if rows else None
-    found = [(_known(row.get(key)), row.get("charts/episodes", 1) if by_episode else 1) for row in rows]
+    found = [(_known(row.get(key)), row.get(count_of(key), 1) if by_episode else 1) for row in rows]
     weighted = [(value, weight) for value, weight in found if value is not None]
     total = sum(weight for _, weight in weighted)
     return sum(value * weight for value, weight in weighted) / total if total else None

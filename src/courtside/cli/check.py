@@ -12,8 +12,8 @@ from courtside.words import split_words
 
 ABOUT = """Try the contract on an environment and say in plain words what is wrong.
 
-ENV is a name from `courtside envs`, gym:NAME for a Gymnasium env, pz:module for a PettingZoo one, or module:Class for
-your own. --env-options NAME=VALUE ... tells a JAX world something.
+ENV is a name from `courtside envs`, gym:NAME for a Gymnasium env, pz:module for a PettingZoo one, atari:game
+for an Atari game, or module:Class for your own. --env-options NAME=VALUE ... tells a JAX world or a game something.
 Exit status: 0 it keeps the contract, 1 it does not, 2 there is no such environment."""
 
 
@@ -42,11 +42,13 @@ def examine(source: registry.EnvSource, seed: int, steps: int, options: dict[str
         from courtside.envs.check import run_checks
 
         return run_checks(world, key=seed, steps=steps)
+    from courtside.hosts.atari.check import run_atari_checks
     from courtside.hosts.check import run_gym_checks
     from courtside.hosts.kinds import full_id, kind_of
     from courtside.hosts.pz_check import run_parallel_checks
 
-    env_id, run = full_id(source), run_parallel_checks if source.kind == "pz" else run_gym_checks
+    env_id = full_id(registry.tell_host(source, options))
+    run = {"pz": run_parallel_checks, "atari": run_atari_checks}.get(source.kind, run_gym_checks)
     return run(functools.partial(kind_of(env_id).build, env_id), seed=seed, steps=steps)
 
 

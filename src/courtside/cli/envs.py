@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from typing import Any
 
 from courtside import registry, spaces
 from courtside.cli.arguments import Parser
 from courtside.errors import ConfigError
+from courtside.hosts.atari import ids as atari_ids
+from courtside.hosts.atari.options import list_options
 from courtside.options import Option
 from courtside.setting_types import wanted
 
@@ -16,6 +19,7 @@ WIDEST = 54
 OPTION_COLUMNS = ("option", "default", "must be", "meaning")
 
 OTHERS = """gym:NAME       any Gymnasium env, such as gym:LunarLander-v3 (needs the gym extra)
+atari:game     any Atari game, such as atari:breakout (needs the atari extra); `courtside envs atari` lists them
 pz:module      any PettingZoo ParallelEnv, such as pz:pettingzoo.butterfly.pistonball_v6 (needs the pettingzoo extra)
 module:Class   your own: a courtside world or a gymnasium.Env that can be imported from here
 
@@ -27,6 +31,12 @@ def main(args: list[str]) -> int:
     parser.add_argument("name", metavar="NAME", nargs="?", help="one world: its options, agents and spaces")
     parser.add_argument("--json", action="store_true", help="print them as JSON, with their complete spaces")
     found = parser.read(args)
+    if found.name == atari_ids.KIND:
+        print(json.dumps(list(atari_ids.GAMES)) if found.json else "\n".join(games_page()))
+        return 0
+    if found.name is not None and (source := registry.find_env(found.name)).kind == atari_ids.KIND:
+        print(json.dumps(game_record(source)) if found.json else "\n".join(game_page(source)))
+        return 0
     chosen = registry.ENVS if found.name is None else (find(found.name),)
     if found.json:
         records = [record(entry) for entry in chosen]
@@ -66,6 +76,43 @@ def one_page(entry: registry.EnvEntry) -> list[str]:
     }
     lines = [f"{entry.name}: {entry.about}", "", *(f"{name:<16} {text}" for name, text in facts.items()), ""]
     return lines + option_lines(registry.world_options(entry.name))
+
+
+def games_page() -> list[str]:
+    """The names of all Atari games."""
+    lines = textwrap.wrap(", ".join(atari_ids.GAMES), 120, break_on_hyphens=False)
+    example = "courtside train --env-id atari:breakout"
+    return [f"{len(atari_ids.GAMES)} Atari games, each with the prefix atari:, as in `{example}`", "", *lines]
+
+
+def game_page(source: registry.EnvSource) -> list[str]:
+    """One Atari game with its actions and options."""
+    record = game_record(source)
+    facts = {
+        "sees": spaces.describe(spaces.from_json(record["observation"])),
+        "does": f"one of {len(record['actions'])}: {', '.join(record['actions'])}",
+        "time limit": f"{record['time_limit']} steps of a game" if record["time_limit"] else "-",
+    }
+    head = [source.note, ""] if source.note else []
+    lines = [*head, f"{record['name']}: an Atari game", "", *(f"{name:<16} {text}" for name, text in facts.items()), ""]
+    return lines + option_lines(list_options())
+
+
+def game_record(source: registry.EnvSource) -> dict[str, Any]:
+    """The same as JSON data; the game is built to see its actions."""
+    from courtside.hosts.atari.make import build_env, describe_env
+
+    name = f"{atari_ids.PREFIX}{source.name}"
+    env = build_env(name)
+    return {
+        "name": name,
+        "group": atari_ids.KIND,
+        "observation": spaces.to_json(env.observation),
+        "action": spaces.to_json(env.action),
+        "actions": list(env.action_names),
+        "time_limit": describe_env(name, env).time_limit,
+        "options": [_option_record(option) for option in list_options()],
+    }
 
 
 def time_limit(world: Any) -> str:

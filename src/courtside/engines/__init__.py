@@ -16,7 +16,7 @@ from courtside.config import Config
 from courtside.envs.base import EnvSpec
 from courtside.episodes import Episodes
 from courtside.errors import EnvContractError
-from courtside.registry import build_world, find_env
+from courtside.registry import build_world, find_env, tell_host
 from courtside.types import Policy, TrainState
 from courtside.words import split_words
 
@@ -81,10 +81,11 @@ def make_engine(config: Config, run_dir: Path | None = None) -> Engine:
     from courtside.recruit import recruit, refuse_opponents
 
     source = find_env(config.env.env_id)
-    env = build_world(source, split_words(config.env.env_options))
+    options = split_words(config.env.env_options)
+    env = build_world(source, options)
     if env is None:
         refuse_opponents(config)
-        return HostEngine(config, source)
+        return HostEngine(config, tell_host(source, options))
     if source.kind == "module":
         _refuse_broken(source.name, env)
     env, opponents = recruit(config, env, run_dir)

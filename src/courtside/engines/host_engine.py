@@ -13,10 +13,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
+from safetensors import numpy as safetensors
 
-from courtside import memory, spaces
+from courtside import memory
 from courtside.algos import team
-from courtside.algos.algorithm import Hyper, make_hyper, no_action
+from courtside.algos.algorithm import Hyper, make_hyper, no_action, without_learning
+from courtside.algos.setup import may_pack
 from courtside.algos.team import Team, make_team
 from courtside.config import Config
 from courtside.engines import Rows
@@ -24,12 +26,15 @@ from courtside.episodes import Episodes, play_host_episodes
 from courtside.errors import ConfigError, EnvContractError
 from courtside.hosts.base import Host
 from courtside.hosts.env_host import Forecast, foresee, make_host
+from courtside.hosts.facts import can_pack
 from courtside.keys import make_key
 from courtside.registry import EnvSource
-from courtside.rollout import collect_host, summarize_episodes
+from courtside.rollout import HostColumns, collect_host, summarize_episodes
 from courtside.types import EpisodeEnd, Metrics, Policy, Rollout, TrainState
 
 MAX_EVAL_ENVS = 16
+STATE_BYTES = 16_384
+"""What one saved env takes in a checkpoint, roughly; only announcements of memory and disk rely on it."""
 
 Chooser = Callable[[np.ndarray, int], list[np.ndarray]]
 """Features [B, A, D] and the number of the step -> actions, one array per group of agents."""
@@ -41,7 +46,8 @@ class HostEngine:
     Envs are built when they are first stepped: by then it is known that they fit, and an evaluation builds only its own.
     """
 
-    def __init__(self, config: Config, source: EnvSource) -> None:
+    def __init__(self, config: Config, source: EnvSource, packed: bool = True) -> None:
+        """`packed`: rows are bytes where they can be; without it the same numbers come of four times the memory."""
         if config.env.score_cap is not None:
             raise ConfigError(
                 f"--score-cap was given, but {config.env.env_id} is stepped outside JAX and ends its episodes itself; leave it out."
@@ -52,23 +58,29 @@ class HostEngine:
         self._eval_host: Host | None = None
         self._is_closed = False
         self._features: np.ndarray | None = None
+        self._columns = HostColumns()
+        self._newest_envs: dict[str, np.ndarray] | None = None
+        """Where the envs stand, as it was last told."""
+        self._wants_bytes = packed and may_pack(config)
         self._rollout_seconds = 0.0
         self._notices = [source.note] if source.note else []
         self._forecast = self._foresee()
         self.spec = self.host.spec if self._forecast is None else self._forecast.spec
-        self.team = make_team(config, self.spec)
+        self.team = make_team(config, self.spec, self._wants_bytes and can_pack(self.spec))
         self.hyper = make_hyper(config)
         self._init = jax.jit(functools.partial(init_learners, self.team))
         self._draw = jax.jit(functools.partial(draw_rollout_noise, self.team), static_argnums=1)
         self._policy_tree = jax.tree.structure(self.template().policy)
         self._act = jax.jit(self._act_on_leaves)
         self._greedy = jax.jit(self._act_greedily_on_leaves)
+        self._value = jax.jit(self._value_on_leaves)
+        self._note_ends = jax.jit(functools.partial(team.note_ends, self.team))
         self._update: Callable[..., Any] = jax.jit(functools.partial(learn, self.team), donate_argnums=1)
 
     def _foresee(self) -> Forecast | None:
         """What the envs will be like; None where the one that was tried failed but failures are to be survived."""
         try:
-            forecast = foresee(self._source, self.config.env.num_envs, self.config.env)
+            forecast = foresee(self._source, self.config.env.num_envs, self.config.env, self._wants_bytes)
         except EnvContractError as error:
             if self.config.env.on_worker_failure != "restart":
                 raise
@@ -82,7 +94,7 @@ class HostEngine:
         """The envs to train on, built on first use."""
         if self._host is None:
             plan = self._forecast and self._forecast.plan
-            self._host = make_host(self._source, self.config.env.num_envs, self.config.env, plan)
+            self._host = make_host(self._source, self.config.env.num_envs, self.config.env, plan, self._wants_bytes)
             if plan is not None:
                 self._host.notices()  # why this plan: told before
             if self._is_closed:  # stopped while a thread was building
@@ -97,7 +109,12 @@ class HostEngine:
         features = self._empty_features(self.config.env.num_envs)
         key, noise = self._draw(state.key, self.team.num_steps)
         self._act(jax.tree.leaves(state.policy), _memories(state), features, [np.asarray(part[0]) for part in noise])
-        self._update(self.hyper, state, key, self._empty_rollout(features))
+        if self._keeps_bytes:
+            self._value(jax.tree.leaves(state.policy), _memories(state), features)
+        if self.team.is_recurrent:
+            self._note_ends(_memories(state), np.zeros(self.team.num_envs, bool))
+        # Whether it learns is data: the same program, without the seconds that learning from images takes.
+        self._update(without_learning(self.hyper), state, key, self._empty_rollout(features))
 
     def _act_on_leaves(
         self, leaves: list[Array], memories: tuple[Any, ...], features: Array, noise: Sequence[Array]
@@ -106,13 +123,22 @@ class HostEngine:
         policies = jax.tree.unflatten(self._policy_tree, leaves)
         return team.act(self.team, policies, features, memories, noise)
 
-    def _act_greedily_on_leaves(self, leaves: list[Array], features: Array) -> tuple[Array, ...]:
+    def _value_on_leaves(self, leaves: list[Array], memories: tuple[Any, ...], features: Array) -> Array:
+        return team.values(self.team, jax.tree.unflatten(self._policy_tree, leaves), features, memories)
+
+    def _act_greedily_on_leaves(
+        self, leaves: list[Array], memories: tuple[Any, ...], features: Array
+    ) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
         policies = jax.tree.unflatten(self._policy_tree, leaves)
-        return team.act(self.team, policies, features, team.memories_at_rest(self.team), None)[0]
+        return team.act(self.team, policies, features, memories, None)
+
+    @property
+    def _keeps_bytes(self) -> bool:
+        return self.team.groups[0].packed
 
     def _empty_features(self, num_envs: int) -> np.ndarray:
-        size = max(max(spaces.feature_size(group.observation), group.row_size) for group in self.team.groups)
-        return np.zeros((num_envs, self.spec.num_agents, size), np.float32)
+        size = max(max(group.own_size, group.row_size) for group in self.team.groups)
+        return np.zeros((num_envs, self.spec.num_agents, size), np.uint8 if self._keeps_bytes else np.float32)
 
     def _empty_rollout(self, features: np.ndarray) -> Rollout:
         """Zeros of the right shapes."""
@@ -123,22 +149,54 @@ class HostEngine:
         shapes = ((group.num_steps, group.num_envs, group.num_agents) for group in self.team.groups)
         actions = tuple(map(no_action, self.team.groups, shapes))
         active = flag if self.team.num_agents > 1 else None
-        ends = EpisodeEnd(flag[..., 0], number, number[..., 0].astype(jnp.int32))
-        return Rollout(many, actions, number, flag, flag, many, many[0], active, ends)
+        length = number[..., 0].astype(jnp.int32)
+        ends = EpisodeEnd(flag[..., 0], number, length)
+        games = EpisodeEnd(flag[..., 0], number[..., :1], length) if self.spec.tells_games else None
+        final, final_value = (None, number) if self._keeps_bytes else (many, None)
+        kept = team.rollout_memory(self.team, team.memories_at_rest(self.team, self.team.num_envs))
+        rest = {"active": active, "ends": ends, "final_value": final_value, "games": games, "memory": kept}
+        return Rollout(many, actions, number, flag, flag, final, many[0], **rest)
 
     def init(self) -> TrainState:
-        return self._init(np.uint32(self.config.run.seed))
+        state = self._init(np.uint32(self.config.run.seed))
+        if self._can_save:  # then where the envs stand is part of the state, from the first moment on
+            self._features = np.array(self.host.reset(self._episode_seed(0)))
+        return self._with_envs(state)
 
     def template(self) -> TrainState:
-        return jax.eval_shape(self._init, np.uint32(0))
+        state = jax.eval_shape(self._init, np.uint32(0))
+        if not self._can_save:
+            return state
+        size = STATE_BYTES * self.config.env.num_envs + self._empty_features(self.config.env.num_envs).nbytes
+        saved = {"saved": np.zeros(size, np.uint8)}
+        return eqx.tree_at(lambda s: s.env_state, state, saved, is_leaf=lambda x: x is None)
+
+    @property
+    def _can_save(self) -> bool:
+        return self._forecast.can_save if self._forecast else self.host.can_save
+
+    def _with_envs(self, state: TrainState) -> TrainState:
+        """The state with where the envs stand, of kinds that can be saved: a resume then goes on bit for bit."""
+        if not self._can_save:
+            return state
+        saved = np.frombuffer(safetensors.save(self.host.save()), np.uint8)
+        self._newest_envs = {"saved": saved}
+        return replace(state, env_state=self._newest_envs)
+
+    def _take_up(self, state: TrainState) -> TrainState:
+        """The state without its envs; the host has those now, also where the run went back or was resumed."""
+        if state.env_state is not None and state.env_state is not self._newest_envs:
+            saved = safetensors.load(np.asarray(state.env_state["saved"]).tobytes())
+            self._features = np.array(self.host.load(saved))
+        return replace(state, env_state=None)
 
     def run_chunk(self, state: TrainState, num_updates: int) -> tuple[TrainState, Rows]:
         self._rollout_seconds = 0.0
-        rows = []
+        state, rows = self._take_up(state), []
         for _ in range(num_updates):
             state, metrics = self._one_update(state)
             rows.append(metrics)
-        return state, {name: np.asarray([row[name] for row in rows], np.float32) for name in rows[0]}
+        return self._with_envs(state), {name: np.asarray([row[name] for row in rows], np.float32) for name in rows[0]}
 
     def _one_update(self, state: TrainState) -> tuple[TrainState, Metrics]:
         host, start = self.host, time.perf_counter()
@@ -146,11 +204,14 @@ class HostEngine:
             self._features = np.array(host.reset(self._episode_seed(int(state.update))))
             state = team.cut_episodes(self.team, state)  # those that a kill cut off do not go on in the new ones
         key, noise = self._draw(state.key, self.team.num_steps)
-        choose = _Chooser(self._act, state, [np.asarray(part) for part in noise])
-        got = collect_host(host, self.team, choose, self._features, self.team.num_steps)
-        self._features, state = got.features, choose.remember(self.team, state, got.rollout)
+        choose = _Chooser(self._act, self._value, state, [np.asarray(part) for part in noise])
+        value = choose.value_of if self._keeps_bytes else None
+        note = functools.partial(choose.note_ends, self._note_ends) if self.team.is_recurrent else None
+        got = collect_host(host, self.team, choose, self._features, self.team.num_steps, value, self._columns, note)
+        rollout = replace(got.rollout, memory=team.rollout_memory(self.team, _memories(state)))
+        self._features, state = got.features, choose.remember(self.team, state, rollout)
         self._rollout_seconds += time.perf_counter() - start
-        return self._update(self.hyper, state, key, got.rollout)
+        return self._update(self.hyper, state, key, rollout)
 
     def _episode_seed(self, update: int) -> int:
         """Seed of the envs: the run's own at the start, another one where a resumed run restarts its episodes."""
@@ -190,42 +251,51 @@ class HostEngine:
         return self._eval_host
 
     def _eval_chooser(self, policies: tuple[Policy, ...], seed: int, num_envs: int, deterministic: bool) -> Chooser:
-        leaves = jax.tree.leaves(policies)
-        if deterministic:
-            return lambda features, t: [np.asarray(a) for a in self._greedy(leaves, features)]
-        return self._sampler(leaves, seed, num_envs)
+        """Carries what acting remembers from step to step; with step 0 all episodes begin anew."""
+        leaves, at_rest = jax.tree.leaves(policies), team.memories_at_rest(self.team, num_envs)
+        draw, memories = self._noise_drawer(seed, num_envs), at_rest
+
+        def choose(features: np.ndarray, t: int) -> list[np.ndarray]:
+            nonlocal memories
+            known = at_rest if t == 0 else memories
+            if deterministic:
+                actions, memories = self._greedy(leaves, known, features)
+            else:
+                actions, memories = self._act(leaves, known, features, draw(t))
+            return [np.asarray(a) for a in actions]
+
+        return choose
 
     def _make_eval_host(self, num_envs: int) -> Host:
         if self._host is None and self._forecast is not None:  # else asked when the training envs were built
             memory.check_fits({memory.EVAL_ENVS: self._eval_envs_mb(num_envs)})
-        host = make_host(self._source, num_envs, self.config.env)
+        host = make_host(self._source, num_envs, self.config.env, packed=self._wants_bytes, for_evaluation=True)
         host.notices()  # the plan is of interest for the training envs only
         return host
 
     def _eval_envs_mb(self, num_envs: int) -> float:
-        return foresee(self._source, num_envs, self.config.env).memory_mb
+        return foresee(self._source, num_envs, self.config.env, self._wants_bytes).memory_mb
 
-    def _sampler(self, leaves: list[Array], seed: int, num_envs: int) -> Chooser:
-        """Draws actions with noise that is made a block at a time."""
+    def _noise_drawer(self, seed: int, num_envs: int) -> Callable[[int], list[np.ndarray]]:
+        """The noise of the actions of step t, made a block at a time."""
         block, key = 256, make_key(np.uint32(seed))
         noise: list[np.ndarray] = []
-        at_rest = team.memories_at_rest(self.team)
 
-        def choose(features: np.ndarray, t: int) -> list[np.ndarray]:
+        def draw(t: int) -> list[np.ndarray]:
             nonlocal key, noise
             if t % block == 0:
                 key, noise_key = jax.random.split(key)
                 noise = [np.asarray(part) for part in team.draw_noise(self.team, noise_key, (block, num_envs))]
-            actions, _ = self._act(leaves, at_rest, features, [part[t % block] for part in noise])
-            return [np.asarray(a) for a in actions]
+            return [part[t % block] for part in noise]
 
-        return choose
+        return draw
 
     def memory_mb(self) -> dict[str, float]:
         parts = {memory.HOST_ENVS: self._forecast.memory_mb if self._forecast else self.host.memory_mb()}
         if self._forecast and self.config.eval_updates:
             parts[memory.EVAL_ENVS] = self._eval_envs_mb(min(MAX_EVAL_ENVS, self.config.run.eval_episodes))
-        return parts | memory.learner_mb(self.team, self.template())
+        # Two sets of columns and the batch; what steps led to is kept too where rows are numbers.
+        return parts | memory.learner_mb(self.team, self.template(), row_copies=3 if self._keeps_bytes else 5)
 
     def notices(self) -> list[str]:
         notices, self._notices = self._notices, []
@@ -245,7 +315,10 @@ class HostEngine:
 class _Chooser:
     """Draws the actions of one rollout, and carries what acting remembers from step to step."""
 
-    def __init__(self, act: Callable[..., Any], state: TrainState, noise: list[np.ndarray]) -> None:
+    def __init__(
+        self, act: Callable[..., Any], value: Callable[..., Any], state: TrainState, noise: list[np.ndarray]
+    ) -> None:
+        self._value = value
         self._act, self._leaves, self._noise = act, jax.tree.leaves(state.policy), noise
         self._memories = _memories(state)
 
@@ -253,10 +326,21 @@ class _Chooser:
         actions, self._memories = self._act(self._leaves, self._memories, features, [part[t] for part in self._noise])
         return [np.asarray(a) for a in actions]
 
+    def value_of(self, features: np.ndarray) -> np.ndarray:
+        """V of what the newest step led to. [B, A]"""
+        return np.asarray(self._value(self._leaves, self._memories, features))
+
+    def note_ends(self, forget: Callable[..., Any], ended: np.ndarray) -> None:
+        """A policy that remembers must forget before it acts again. ended: [B], which the host will write over"""
+        if ended.any():
+            self._memories = forget(self._memories, ended.copy())
+
     def remember(self, learners: Team, state: TrainState, rollout: Rollout) -> TrainState:
-        """The state with what acting remembers now; outside JAX it hears of ended episodes only after the rollout."""
+        """The state with what acting remembers now; exploration outside JAX hears of ended episodes only after the rollout."""
         assert rollout.ends is not None  # `collect_host` tells them
-        known = team.note_ends(learners, self._memories, jnp.any(rollout.ends.ended, axis=0))
+        known = self._memories
+        if not learners.is_recurrent:
+            known = team.note_ends(learners, known, jnp.any(rollout.ends.ended, axis=0))
         pairs = zip(state.learners, known, strict=True)
         return replace(state, learners=tuple(replace(one, policy_state=memory) for one, memory in pairs))
 
@@ -282,4 +366,4 @@ def learn(
     state = eqx.tree_at(lambda s: s.key, state, key)
     state, metrics = team.update(learners, hyper, state, rollout)
     assert rollout.ends is not None  # `collect_host` tells them
-    return state, summarize_episodes(rollout.ends, learners.names, rollout.truncated) | metrics
+    return state, summarize_episodes(rollout.ends, learners.names, rollout.truncated, rollout.games) | metrics

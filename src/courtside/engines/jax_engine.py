@@ -43,7 +43,7 @@ class JaxEngine:
         self._template: TrainState = jax.eval_shape(self._init, self._arrays, np.uint32(0))
         chunk, play = self._with_world(run_updates), self._with_world(play_episodes)
         self._chunk: Callable[..., Any] = jax.jit(chunk, donate_argnums=2, compiler_options=good)
-        self._play = jax.jit(play, static_argnums=(4, 5), compiler_options=good)
+        self._play = jax.jit(play, static_argnums=(3, 4), compiler_options=good)
         self._evaluate: Callable[..., Any] | None = None
         """The evaluation that training itself does, compiled ahead."""
 
@@ -70,7 +70,7 @@ class JaxEngine:
         """The training program, the start and the evaluation side by side."""
         state, run, world = self._template, self.config.run, self._arrays
         count, key = jax.ShapeDtypeStruct((), jnp.int32), jax.eval_shape(make_key, np.uint32(0))
-        play = (world, state.policy, team.memories_at_rest(self.team), key, run.eval_episodes, run.eval_deterministic)
+        play = (world, state.policy, key, run.eval_episodes, run.eval_deterministic)
         with ThreadPoolExecutor(thread_name_prefix=COMPILE_THREAD) as pool:
             chunk = pool.submit(_build, self._chunk, world, self.hyper, state, count)
             init = pool.submit(_build, self._init, world, np.uint32(0))
@@ -106,7 +106,7 @@ class JaxEngine:
         return time.perf_counter() - start
 
     def play(self, policies: tuple[Policy, ...], seed: int, episodes: int, deterministic: bool) -> Episodes:
-        arguments = (self._arrays, policies, team.memories_at_rest(self.team), make_key(np.uint32(seed)))
+        arguments = (self._arrays, policies, make_key(np.uint32(seed)))
         planned = (self.config.run.eval_episodes, self.config.run.eval_deterministic)
         if self._evaluate is not None and (episodes, deterministic) == planned:
             return self._evaluate(*arguments)
@@ -115,9 +115,7 @@ class JaxEngine:
     def trace(self, policies: tuple[Policy, ...], seed: int, episodes: int, deterministic: bool) -> list[Trace]:
         """The episodes that `play` plays with this seed, state by state."""
         key = make_key(np.uint32(seed))
-        return trace_episodes(
-            self.env, self.team, policies, team.memories_at_rest(self.team), key, episodes, deterministic
-        )
+        return trace_episodes(self.env, self.team, policies, key, episodes, deterministic)
 
     def memory_mb(self) -> dict[str, float]:
         state = self._template

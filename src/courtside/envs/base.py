@@ -33,6 +33,8 @@ class EnvSpec:
     """What the agents are called, in order; a team's members share what stands before the last underscore (`red_0`)."""
     per_agent: tuple[tuple[Space, Space], ...] = ()
     """Observation and action of each agent, only where they are unlike (worlds outside JAX); else empty."""
+    tells_games: bool = False
+    """Whether a game can be several episodes, one for each life, so that its end and score are told apart (Atari)."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray, PyTree, UInt32
 
-from courtside.algos.algorithm import algorithm_of, decode
+from courtside.algos.algorithm import algorithm_of, decode, memory_at_rest
 from courtside.algos.setup import Setup
 from courtside.envs.base import Env, EnvSpec
 from courtside.envs.check import sample_action
@@ -81,7 +81,10 @@ class Scripted(eqx.Module):
 
 
 class Frozen(eqx.Module):
-    """A trained network that learns no more; it draws its actions, or takes the most likely ones."""
+    """A trained network that learns no more; it draws its actions, or takes the most likely ones.
+
+    Only such opponents may remember: the world with opponents keeps it for them, and they forget as an episode begins.
+    """
 
     policy: Policy
     setup: Setup = eqx.field(static=True)
@@ -90,14 +93,22 @@ class Frozen(eqx.Module):
     def num_words(self, world: Env) -> int:
         return 0 if self.greedy else distributions.noise_size(self.setup.action)
 
+    def memory_at_rest(self) -> Any:
+        """What it remembers as an episode begins: nothing."""
+        return jax.tree.map(lambda x: x[0, 0], memory_at_rest(self.setup, 1))
+
     def act(self, world: Env, state: Any, obs: Obs, agent: int, words: Words) -> Array:
+        return self.act_and_remember(obs, words, self.memory_at_rest())[0]
+
+    def act_and_remember(self, obs: Obs, words: Words, memory: Any) -> tuple[Array, Any]:
+        """Its action, and what it remembers now."""
         features = encode(self.setup.observation, obs, jnp)
         if self.greedy:
-            action, _ = algorithm_of(self.setup).act_greedily(self.setup, self.policy, features, ())
+            action, memory = algorithm_of(self.setup).act_greedily(self.setup, self.policy, features, memory)
         else:
             noise = distributions.noise_from_bits(self.setup.action, words)
-            action, _ = algorithm_of(self.setup).act(self.setup, self.policy, features, (), noise)
-        return decode(self.setup, action, jnp)
+            action, memory = algorithm_of(self.setup).act(self.setup, self.policy, features, memory, noise)
+        return decode(self.setup, action, jnp), memory
 
 
 class OpponentState(eqx.Module):
@@ -105,6 +116,8 @@ class OpponentState(eqx.Module):
 
     inner: PyTree
     obs: Obs
+    memories: tuple[Any, ...]
+    """What each agent's opponent remembers; empty for learners and for opponents that do not."""
 
 
 class WithOpponents(eqx.Module):
@@ -143,26 +156,31 @@ class WithOpponents(eqx.Module):
         return self._begin(*self.world.reset(key))
 
     def _begin(self, inner: PyTree, obs: Obs) -> tuple[OpponentState, Obs]:
-        return OpponentState(inner, obs), self._of_learners(obs)
+        blank = tuple(one.memory_at_rest() if isinstance(one, Frozen) else () for one in self.opponents)
+        return OpponentState(inner, obs, blank), self._of_learners(obs)
 
     def step(self, state: OpponentState, action: Array, key: PRNGKeyArray) -> tuple[OpponentState, TimeStep]:
         sizes = [0 if one is None else one.num_words(self.world) for one in self.opponents]
         drawn = jax.random.bits(key, (KEY_WORDS + sum(sizes),)) if any(sizes) else jax.random.key_data(key)
         world_key, *words = jnp.split(drawn, list(itertools.accumulate([KEY_WORDS, *sizes]))[:-1])
-        joint = self._joint_action(state, action, words)
+        joint, memories = self._joint_action(state, action, words)
         inner, timestep = self.world.step(state.inner, joint, as_key(world_key))
-        return OpponentState(inner, timestep.obs), self._cut(timestep)
+        return OpponentState(inner, timestep.obs, memories), self._cut(timestep)
 
-    def _joint_action(self, state: OpponentState, action: Array, words: list[Words]) -> Array:
-        """Everybody's actions in the order of the world."""
-        rows, learners = [], iter(action)
+    def _joint_action(self, state: OpponentState, action: Array, words: list[Words]) -> tuple[Array, tuple[Any, ...]]:
+        """Everybody's actions in the order of the world, and what the opponents remember now."""
+        rows, memories, learners = [], list(state.memories), iter(action)
         for i, opponent in enumerate(self.opponents):
             if opponent is None:
                 rows.append(next(learners))
                 continue
             obs = jax.tree.map(lambda x: x[i], state.obs)  # noqa: B023 (called at once)
-            rows.append(opponent.act(self.world, state.inner, obs, i, words[i]).astype(action.dtype))
-        return jnp.stack(rows)
+            if isinstance(opponent, Frozen):
+                row, memories[i] = opponent.act_and_remember(obs, words[i], memories[i])
+            else:
+                row = opponent.act(self.world, state.inner, obs, i, words[i])
+            rows.append(row.astype(action.dtype))
+        return jnp.stack(rows), tuple(memories)
 
     def _cut(self, timestep: TimeStep) -> TimeStep:
         """What the learners get back; what the world wants logged is everybody's."""

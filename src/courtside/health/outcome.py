@@ -80,7 +80,7 @@ def levels(case: Case, metric: str) -> tuple[float, float]:
         return float(found[0]), float(found[-1])
     history = case.history
     first, last = (max(MIN_ROWS, round(share * len(history))) for share in (FIRST_SHARE, LAST_SHARE))
-    column, episodes = history[metric], episode_counts(history)
+    column, episodes = history[metric], episode_counts(history, metric)
     beginning = weighted_mean(column[:first], episodes[:first])
     if math.isnan(beginning):  # no episode ended so early: take the first that did
         known = cut(history, metric).values
@@ -112,8 +112,9 @@ def is_solved(case: Case) -> bool:
 
 def _is_held(case: Case) -> bool:
     """Whether the thresholds on episodes hold over the windows that the verdict looks at."""
-    history, episodes = case.history, episode_counts(case.history)
+    history = case.history
     for threshold in case.config.thresholds:
+        episodes = episode_counts(history, threshold.metric)
         place = history.steps if window_unit(threshold) == "steps" else np.cumsum(np.nan_to_num(episodes))
         recent = place > place[-1] - window_span(threshold)
         value = weighted_mean(history[threshold.metric][recent], episodes[recent])

@@ -24,7 +24,7 @@ from courtside.config import Config, Threshold, override
 from courtside.health.remedies import Remedy, Settings
 from courtside.health.stretches import weighted_mean
 from courtside.health.verdict import holds
-from courtside.metric_names import is_per_episode
+from courtside.metric_names import count_of, is_per_episode
 from courtside.types import TrainState
 
 NO_CHANGE = Remedy("no change", "the run as it was", lambda config: {})
@@ -154,7 +154,7 @@ def _holds_at_end(columns: Columns, threshold: Threshold) -> bool:
     values = columns.get(threshold.metric)
     if values is None:
         return False
-    weights = columns["charts/episodes"] if is_per_episode(threshold.metric) else np.ones(len(values))
+    weights = columns[count_of(threshold.metric)] if is_per_episode(threshold.metric) else np.ones(len(values))
     last = _last_third(len(values))
     return holds(threshold, weighted_mean(values[last:], weights[last:]))
 

@@ -16,7 +16,7 @@ from courtside.health.outcome import closeness, is_failing, levels, progress, sh
 from courtside.health.remedies import explore_more, rate_flags
 from courtside.health.stretches import LENGTH, RETURN, cut, episode_counts, highest, lowest, mean
 from courtside.health.verdict import longest_window
-from courtside.metric_names import EVAL_RETURN, EVAL_SCORE, SCORE, std_of
+from courtside.metric_names import EVAL_RETURN, EVAL_SCORE, GAME_LENGTH, GAME_SCORE, SCORE, std_of
 
 DEEP = 0.25
 """Share of what had been won that has to be lost."""
@@ -109,13 +109,14 @@ def _is_short(case: Case) -> bool:
 
 def eval_mismatch(case: Case) -> Finding | None:
     """Evaluations that disagree with the training episodes around them, again and again."""
-    gaps = eval_gaps(case)
+    metric = GAME_SCORE if GAME_SCORE in case.history else RETURN  # evaluations play whole games
+    gaps = eval_gaps(case, metric)
     if len(gaps) < MIN_EVALS:
         return None
     late = gaps[len(gaps) // 3 :]
     evaluated, trained, errors = (np.asarray(x) for x in zip(*(gap[1:] for gap in late), strict=True))
     gap, error = mean(evaluated - trained), float(np.sqrt(np.mean(errors**2) / len(late)))
-    size = max(abs(mean(evaluated)), abs(mean(trained)), highest(case.history[RETURN]) - lowest(case.history[RETURN]))
+    size = max(abs(mean(evaluated)), abs(mean(trained)), highest(case.history[metric]) - lowest(case.history[metric]))
     agree = float(np.mean(np.sign(evaluated - trained) == np.sign(gap)))
     if abs(gap) < max(EVAL_GAP * size, EVAL_DEVIATIONS * error) or agree < EVAL_AGREE:
         return None
@@ -141,12 +142,13 @@ def eval_mismatch(case: Case) -> Finding | None:
 def eval_gaps(case: Case, metric: str = RETURN) -> list[tuple[int, float, float, float]]:
     """Update, evaluated return (or score), that of training up to then, and the deviation of the evaluation's mean."""
     history, evals = case.history, case.evals
-    lengths = history[LENGTH][np.isfinite(history[LENGTH])]
+    length = history[GAME_LENGTH if metric == GAME_SCORE else LENGTH]
+    lengths = length[np.isfinite(length)]
     whole = 2 * int(np.median(lengths)) // case.config.learning.num_steps if lengths.size else 0
     window = min(
         max(5, len(history) // 50, whole), len(history)
     )  # two episodes long: in less, short ones are counted more
-    level = falls.window_means(history[metric], episode_counts(history), window)
+    level = falls.window_means(history[metric], episode_counts(history, metric), window)
     count, told_by = max(case.config.run.eval_episodes, 1), EVAL_SCORE if metric == SCORE else EVAL_RETURN
     gaps = []
     for i, update in enumerate(evals.updates):

@@ -16,12 +16,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from courtside.health.history import History
-from courtside.metric_names import is_per_episode
+from courtside.metric_names import count_of, is_per_episode
 
 MAX_STRETCHES = 40
 MIN_UPDATES = 5
 """Updates in a stretch, at least."""
-RETURN, LENGTH, EPISODES = "charts/episodic_return", "charts/episodic_length", "charts/episodes"
+RETURN, LENGTH = "charts/episodic_return", "charts/episodic_length"
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ def cut(history: History, name: str) -> Stretches:
     pairs = list(itertools.pairwise(edges.tolist()))
     column = history[name]
     if is_per_episode(name):
-        episodes = episode_counts(history)
-        values = _carried([weighted_mean(column[a:b], episodes[a:b]) for a, b in pairs])
+        counts = episode_counts(history, name)
+        values = _carried([weighted_mean(column[a:b], counts[a:b]) for a, b in pairs])
     else:
         values = [median(column[a:b]) for a, b in pairs]
     return Stretches(np.asarray(values, np.float64), edges[:-1])
@@ -67,9 +67,10 @@ def _carried(values: list[float]) -> list[float]:
     return list(itertools.accumulate(values, lambda last, value: last if math.isnan(value) else value))
 
 
-def episode_counts(history: History) -> Float[np.ndarray, "U"]:
-    """How many episodes ended in each update; one where the history does not say."""
-    return np.nan_to_num(history[EPISODES], nan=0.0) if EPISODES in history else np.ones(len(history))
+def episode_counts(history: History, metric: str = RETURN) -> Float[np.ndarray, "U"]:
+    """How many episodes, or games where a metric tells of those, ended in each update; one where the history does not say."""
+    name = count_of(metric)
+    return np.nan_to_num(history[name], nan=0.0) if name in history else np.ones(len(history))
 
 
 def weighted_mean(values: np.ndarray, weight: np.ndarray) -> float:

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from courtside.config import Threshold
-from courtside.metric_names import is_evaluation, is_per_episode
+from courtside.metric_names import GAMES, count_of, is_evaluation, is_per_episode
 
 _SCALE_BITS = 1074
 """Every finite float64 is a whole multiple of 2⁻¹⁰⁷⁴."""
@@ -168,7 +168,8 @@ class _Track:
     def _next_place(self, row: Row, step: int, is_told: bool) -> int:
         if self._unit == "steps":
             return step
-        return self._place + (int(is_told) if self._unit == "evaluations" else episodes_in(row, is_told))
+        is_evaluated = self._unit == "evaluations"
+        return self._place + (int(is_told) if is_evaluated else ends_in(row, self._threshold.metric, is_told))
 
     def _note_worst(self) -> None:
         """Keep the candidates for the worst stretch; only stretches that lie wholly inside the window count."""
@@ -202,11 +203,11 @@ class _Track:
 
     def _reason(self) -> str:
         place, span, value = self._place, self._span, self._window.value()
-        window = window_words(self._threshold)
+        window, ends = window_words(self._threshold), _ends_word(self._threshold.metric)
         if place < span:
             return {
                 "steps": f"the run made {place:,} steps, fewer than the {span:,} it is judged over",
-                "episodes": f"{place:,} episodes have ended, fewer than the {span:,} it is judged over",
+                "episodes": f"{place:,} {ends} have ended, fewer than the {span:,} it is judged over",
                 "evaluations": "there was no evaluation that tells it",
             }[self._unit]
         if value is None:
@@ -235,9 +236,15 @@ def window_span(judged: Threshold | ThresholdResult) -> int:
 
 
 def window_words(judged: Threshold | ThresholdResult) -> str:
-    """The window in words: the last 100,000 steps, the last 100 episodes, the last evaluation."""
+    """The window in words: the last 100,000 steps, the last 100 episodes or games, the last evaluation."""
     unit = window_unit(judged)
-    return "the last evaluation" if unit == "evaluations" else f"the last {window_span(judged):,} {unit}"
+    if unit == "evaluations":
+        return "the last evaluation"
+    return f"the last {window_span(judged):,} {_ends_word(judged.metric) if unit == 'episodes' else unit}"
+
+
+def _ends_word(metric: str) -> str:
+    return "games" if count_of(metric) == GAMES else "episodes"
 
 
 def longest_window(thresholds: Iterable[Threshold]) -> int:
@@ -245,10 +252,10 @@ def longest_window(thresholds: Iterable[Threshold]) -> int:
     return max((t.window_steps for t in thresholds if window_unit(t) == "steps"), default=0)
 
 
-def episodes_in(row: Row, is_told: bool) -> int:
-    """Episodes that ended in a row; a row without a count stands for one where it tells the metric."""
-    episodes = row.get("charts/episodes")
-    return int(is_told) if episodes is None else int(episodes)
+def ends_in(row: Row, metric: str, is_told: bool) -> int:
+    """Episodes, or games, that ended in a row; a row without a count stands for one where it tells the metric."""
+    count = row.get(count_of(metric))
+    return int(is_told) if count is None else int(count)
 
 
 def value_and_weight(row: Row, metric: str) -> tuple[float | None, int]:
@@ -256,8 +263,8 @@ def value_and_weight(row: Row, metric: str) -> tuple[float | None, int]:
     value = None if row.get(metric) is None else float(row[metric])
     if value is None or not is_per_episode(metric):
         return value, 1
-    episodes = row.get("charts/episodes")
-    weight = 1 if episodes is None else int(episodes)
+    count = row.get(count_of(metric))
+    weight = 1 if count is None else int(count)
     return (value, weight) if weight > 0 else (None, 0)
 
 

@@ -18,9 +18,12 @@ class Layout:
     num_envs: int
     num_agents: int
     num_features: int
+    """Numbers in one row: D features, or R bytes."""
     actions: tuple[tuple[tuple[int, ...], np.dtype], ...]
     """Shape and kind of each action array, without its first axis, the envs: `[A, ...]` for agents that act alike, else
     one for each agent."""
+    row_dtype: Any = np.float32
+    """uint8 where rows are bytes."""
 
 
 @dataclass
@@ -30,9 +33,9 @@ class HostArrays:
     actions: tuple[np.ndarray, ...]
     """As the env takes them, `preprocess.decode_action` was there: one [B, A, ...], or one [B, ...] for each agent"""
     features: np.ndarray
-    """float32 [B, A, D]"""
+    """float32 [B, A, D], or uint8 [B, A, R]"""
     final_features: np.ndarray
-    """float32 [B, A, D]"""
+    """The same."""
     reward: np.ndarray
     """float32 [B, A]"""
     terminated: np.ndarray
@@ -47,6 +50,12 @@ class HostArrays:
     """float32 [B, A], of the episode that ended"""
     episode_length: np.ndarray
     """int32 [B], of the episode that ended"""
+    game_ended: np.ndarray
+    """bool [B]"""
+    game_score: np.ndarray
+    """float32 [B], of the game that ended"""
+    game_length: np.ndarray
+    """int32 [B], of the game that ended"""
     running_return: np.ndarray
     """float64 [B, A], of the episode under way"""
     running_length: np.ndarray
@@ -71,10 +80,11 @@ def _shapes(layout: Layout) -> dict[str, Any]:
     envs, agents = (layout.num_envs,), (layout.num_envs, layout.num_agents)
     row = (*agents, layout.num_features)
     return {
-        "features": (row, np.float32), "final_features": (row, np.float32),
+        "features": (row, layout.row_dtype), "final_features": (row, layout.row_dtype),
         "reward": (agents, np.float32), "terminated": (agents, np.bool_), "truncated": (agents, np.bool_),
         "absent": (agents, np.bool_), "ended": (envs, np.bool_),
         "episode_return": (agents, np.float32), "episode_length": (envs, np.int32),
+        "game_ended": (envs, np.bool_), "game_score": (envs, np.float32), "game_length": (envs, np.int32),
         "running_return": (agents, np.float64), "running_length": (envs, np.int32),
         "steps": (envs, np.int64), "seed": (envs, np.int64), "restarts": (envs, np.int32),
         "busy_since": (envs, np.float64),

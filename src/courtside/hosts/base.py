@@ -3,6 +3,9 @@
 A host resets an env by itself when its episode ends, and keeps the true last observation apart, as `envs.wrappers` does
 for JAX worlds. Observations leave it already encoded (`preprocess.encode`), of unlike agents filled up with zeros to
 the longest row; actions enter it already decoded.
+
+Where a host is made to pack and the observation is nothing but small whole numbers, rows are the bytes of
+`preprocess.pack` instead of numbers: uint8 [B, A, R] in the place of float32 [B, A, D].
 """
 
 from __future__ import annotations
@@ -14,8 +17,19 @@ import numpy as np
 from courtside.envs.base import EnvSpec
 
 
+class GameEnds(NamedTuple):
+    """Which games ended in a step; the numbers count only where `ended`. A game may be several episodes, one for each life."""
+
+    ended: np.ndarray
+    """bool [B]"""
+    score: np.ndarray
+    """float32 [B]: of the whole game, as the game itself counts"""
+    length: np.ndarray
+    """int32 [B]: steps"""
+
+
 class HostStep(NamedTuple):
-    """One step of B envs; arrays belong to the receiver until the next call of `step`."""
+    """One step of B envs; arrays belong to the receiver until the next `send`."""
 
     features: np.ndarray
     """What to act on next; after an end the first of the new episode. float32 [B, A, D]"""
@@ -33,6 +47,8 @@ class HostStep(NamedTuple):
     """float32 [B, A]: counts where `ended`"""
     episode_length: np.ndarray
     """int32 [B]: counts where `ended`"""
+    games: GameEnds | None = None
+    """None where a game and an episode are the same."""
 
 
 @runtime_checkable
@@ -53,6 +69,27 @@ class Host(Protocol):
 
         Where `spec.per_agent` says that agents are unlike: a tuple with one array [B] or [B, *shape] for each agent.
         """
+        ...
+
+    def send(self, action: np.ndarray | tuple[np.ndarray, ...]) -> None:
+        """The first half of `step`: let the envs begin, so that the caller can do other things meanwhile."""
+        ...
+
+    def recv(self) -> HostStep:
+        """The second half: wait for what was sent."""
+        ...
+
+    @property
+    def can_save(self) -> bool:
+        """Whether the envs can be saved in the middle of an episode, and go on exactly from there."""
+        ...
+
+    def save(self) -> dict[str, np.ndarray]:
+        """Where all envs stand."""
+        ...
+
+    def load(self, saved: dict[str, np.ndarray]) -> np.ndarray:
+        """Go on where `save` was called; returns features [B, A, D]."""
         ...
 
     def notices(self) -> list[str]:

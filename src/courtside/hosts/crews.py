@@ -1,6 +1,7 @@
 """Two of the three ways to step B envs: in the caller's own thread, or spread over threads. No JAX here.
 
-A crew owns the envs and their arrays. `reset` and `step` return once every env is done, or raise one clear error.
+A crew owns the envs and their arrays. `send` lets every env begin a step, where there is somebody else to take it; `recv`
+and `reset` return once every env is done, or raise one clear error.
 """
 
 from __future__ import annotations
@@ -36,7 +37,15 @@ class Crew(Protocol):
 
     def reset(self) -> None: ...
 
-    def step(self) -> None: ...
+    def send(self) -> None: ...
+
+    def recv(self) -> None: ...
+
+    def save(self) -> list[bytes]:
+        """The inner state of every env."""
+        ...
+
+    def load(self, states: list[bytes]) -> None: ...
 
     def take_notices(self) -> list[str]: ...
 
@@ -56,13 +65,13 @@ class SerialCrew:
 
     num_workers = 1
 
-    def __init__(self, env_id: str, num_envs: int, restart: bool, timeout: float) -> None:
+    def __init__(self, env_id: str, num_envs: int, restart: bool, timeout: float, packed: bool = False) -> None:
         show_crashes()
         before = resident_mb()
         kind = kind_of(env_id)
         envs = [kind.build(env_id) for _ in range(num_envs)]
         self.facts = kind.describe(env_id, envs[0])
-        self.arrays = make_arrays(self.facts.layout(num_envs))
+        self.arrays = make_arrays(self.facts.layout(num_envs, packed))
         self._slice = EnvSlice(env_id, self.facts, envs, self.arrays, 0, num_envs, restart)
         self._memory_mb = max(0.0, resident_mb() - before)
         self._is_busy = False
@@ -75,12 +84,21 @@ class SerialCrew:
         finally:
             self._is_busy = False
 
-    def step(self) -> None:
+    def send(self) -> None:
+        """There is nobody else to take the step: `recv` does."""
+
+    def recv(self) -> None:
         self._is_busy = True
         try:
             self._slice.step()
         finally:
             self._is_busy = False
+
+    def save(self) -> list[bytes]:
+        return self._slice.save()
+
+    def load(self, states: list[bytes]) -> None:
+        self._slice.load(states)
 
     def close(self) -> None:
         self._unwatched.set()
@@ -105,7 +123,9 @@ class SerialCrew:
 class ThreadCrew:
     """A share of the envs in each of several threads: pays off where `step` releases Python's lock (C code, waiting)."""
 
-    def __init__(self, env_id: str, num_envs: int, num_workers: int, restart: bool, timeout: float) -> None:
+    def __init__(
+        self, env_id: str, num_envs: int, num_workers: int, restart: bool, timeout: float, packed: bool = False
+    ) -> None:
         self._env_id, self._timeout, self.num_workers = env_id, timeout, num_workers
         self._shares = shares(num_envs, num_workers)
         self._jobs: list[queue.SimpleQueue] = [queue.SimpleQueue() for _ in self._shares]
@@ -121,7 +141,7 @@ class ThreadCrew:
         try:
             self._run([_builder(env_id, last - first, built[w]) for w, (first, last) in enumerate(self._shares)])
             self.facts = kind_of(env_id).describe(env_id, built[0][0])
-            self.arrays = make_arrays(self.facts.layout(num_envs))
+            self.arrays = make_arrays(self.facts.layout(num_envs, packed))
             for (first, last), envs in zip(self._shares, built, strict=True):
                 part = self.arrays.part(first, last)
                 self._slices.append(EnvSlice(env_id, self.facts, envs, part, first, num_envs, restart))
@@ -133,8 +153,19 @@ class ThreadCrew:
     def reset(self) -> None:
         self._run([part.reset for part in self._slices])
 
-    def step(self) -> None:
-        self._run([part.step for part in self._slices])
+    def send(self) -> None:
+        self._give([part.step for part in self._slices])
+
+    def recv(self) -> None:
+        self._wait()
+
+    def save(self) -> list[bytes]:
+        saved: list[list[bytes]] = [[] for _ in self._slices]
+        self._run([_saver(part, into) for part, into in zip(self._slices, saved, strict=True)])
+        return [state for states in saved for state in states]
+
+    def load(self, states: list[bytes]) -> None:
+        self._run([_loader(part, states[a:b]) for part, (a, b) in zip(self._slices, self._shares, strict=True)])
 
     def take_notices(self) -> list[str]:
         notices = [text for part in self._slices for text in part.notices]
@@ -155,16 +186,24 @@ class ThreadCrew:
         self._jobs, self._slices = [], []
 
     def _run(self, jobs: list[Callable[[], None]]) -> None:
-        """Give each thread its job and wait for all; the first error of the lowest worker is raised."""
-        started, waiting = time.monotonic(), set(range(len(jobs)))
+        self._give(jobs)
+        self._wait()
+
+    def _give(self, jobs: list[Callable[[], None]]) -> None:
+        """Hand each thread its job."""
+        self._started = time.monotonic()
         for inbox, job in zip(self._jobs, jobs, strict=True):
             inbox.put(job)
+
+    def _wait(self) -> None:
+        """Until all threads are done; the first error of the lowest worker is raised."""
+        waiting = set(range(self.num_workers))
         errors: dict[int, BaseException] = {}
         while waiting:
             try:
                 worker, error = self._done.get(timeout=LOOK_SECONDS)
             except queue.Empty:
-                self._check_alive(waiting, started)
+                self._check_alive(waiting)
                 continue
             waiting.discard(worker)
             if error is not None:
@@ -172,9 +211,9 @@ class ThreadCrew:
         if errors:
             raise errors[min(errors)]
 
-    def _check_alive(self, waiting: set[int], started: float) -> None:
+    def _check_alive(self, waiting: set[int]) -> None:
         """Raise where a worker has been in one and the same call for too long."""
-        now = time.monotonic()
+        now, started = time.monotonic(), self._started
         if self.arrays is None:
             if now - started > self._timeout:
                 raise EnvContractError(
@@ -194,6 +233,14 @@ class ThreadCrew:
 
 def _builder(env_id: str, count: int, into: list[Any]) -> Callable[[], None]:
     return lambda: into.extend(kind_of(env_id).build(env_id) for _ in range(count))
+
+
+def _saver(part: EnvSlice, into: list[bytes]) -> Callable[[], None]:
+    return lambda: into.extend(part.save())
+
+
+def _loader(part: EnvSlice, states: list[bytes]) -> Callable[[], None]:
+    return lambda: part.load(states)
 
 
 def _work(worker: int, jobs: queue.SimpleQueue, done: queue.SimpleQueue) -> None:

@@ -1,15 +1,16 @@
-"""Any Gymnasium or PettingZoo env as a Host: B of them stepped serially, in threads or in worker processes.
+"""Any env outside JAX as a Host: B of them stepped serially, in threads or in worker processes.
 
-`make_host` is the way in and takes the fastest of the three. What differs between Gymnasium and PettingZoo is in `kinds`,
-how envs are called and checked in `env_slice`, who calls them in `crews` and `process_crew`.
+`make_host` is the way in and takes the fastest of the three. What differs between Gymnasium, PettingZoo and the like is in
+`kinds`, how envs are called and checked in `env_slice`, who calls them in `crews` and `process_crew`.
 """
 
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,13 +19,14 @@ from courtside.config import EnvConfig
 from courtside.envs.base import EnvSpec
 from courtside.errors import ConfigError
 from courtside.hosts.arrays import num_bytes
-from courtside.hosts.base import HostStep
+from courtside.hosts.base import GameEnds, HostStep
 from courtside.hosts.crews import Crew, SerialCrew, ThreadCrew
 from courtside.hosts.facts import EnvFacts
-from courtside.hosts.kinds import can_be_imported, full_id
+from courtside.hosts.kinds import can_be_imported, full_id, kind_of
 from courtside.hosts.measure import Measured, measure_env
 from courtside.hosts.memory import MB
 from courtside.hosts.process_crew import ProcessCrew, measure_in_process, processes_work
+from courtside.hosts.states import join_states, split_states
 from courtside.registry import EnvSource
 
 Mode = Literal["serial", "threads", "processes"]
@@ -35,6 +37,8 @@ HANDOVER_PER_WORKER = 15e-6
 """... and for each worker."""
 GOOD_THREAD_GAIN = 1.5
 """Gain of two threads over one (at most 2) from which on threads are worth it."""
+SAVED = ("features", "absent", "running_return", "running_length", "steps", "seed", "restarts")
+"""Shared arrays that are part of where the envs stand; the others tell of a step and are written anew by the next."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,8 @@ class Forecast:
     spec: EnvSpec
     plan: Plan
     memory_mb: float
+    can_save: bool
+    """Whether the envs can be saved in the middle of an episode, and go on exactly from there."""
 
 
 class EnvHost:
@@ -64,6 +70,7 @@ class EnvHost:
         self.spec = make_spec(env_id, crew.facts)
         self.num_envs, self.plan = num_envs, plan
         self._crew, self._is_open, self._notices = crew, True, [plan.reason]
+        self._has_sent = False
         a = crew.arrays
         self.absent = a.absent
         """Agents that have left or not yet joined: whatever they choose in the next step is ignored. bool [B, A]"""
@@ -76,10 +83,12 @@ class EnvHost:
             a.ended,
             a.episode_return,
             a.episode_length,
+            GameEnds(a.game_ended, a.game_score, a.game_length) if crew.facts.tells_games else None,
         )
 
     def reset(self, seed: int) -> np.ndarray:
         """Start fresh episodes, env i seeded with `seed + i`; returns features [B, A, D]."""
+        self._expect(has_sent=False)
         self._crew.arrays.seed[:] = seed + np.arange(self.num_envs)
         self._crew.arrays.restarts[:] = 0
         self._guard(self._crew.reset)
@@ -87,16 +96,48 @@ class EnvHost:
 
     def step(self, action: np.ndarray | tuple[np.ndarray, ...]) -> HostStep:
         """`action` is [B, A] (one discrete choice) or [B, A, *shape], already decoded; of unlike agents one [B, ...] each."""
+        self.send(action)
+        return self.recv()
+
+    def send(self, action: np.ndarray | tuple[np.ndarray, ...]) -> None:
+        """Let the envs begin the step, where others than the caller step them."""
+        self._expect(has_sent=False)
         given = action if isinstance(action, tuple) else (action,)
         for array, part in zip(self._crew.arrays.actions, given, strict=True):
             array[...] = part.reshape(array.shape)
-        self._guard(self._crew.step)
+        self._guard(self._crew.send)
+        self._has_sent = True
+
+    def recv(self) -> HostStep:
+        """Wait for the step that was sent."""
+        self._expect(has_sent=True)
+        self._has_sent = False
+        self._guard(self._crew.recv)
         return self._result
 
+    @property
+    def can_save(self) -> bool:
+        return self._crew.facts.can_save
+
+    def save(self) -> dict[str, np.ndarray]:
+        """All that is needed to go on exactly from here, in other processes too, where the envs `can_save`."""
+        self._expect(has_sent=False)
+        envs = join_states(self._guard(self._crew.save))
+        arrays = {name: getattr(self._crew.arrays, name).copy() for name in SAVED}
+        return {"envs": np.frombuffer(envs, np.uint8), **arrays}
+
+    def load(self, saved: dict[str, np.ndarray]) -> np.ndarray:
+        """Go on where `save` was called; returns features [B, A, D]."""
+        self._expect(has_sent=False)
+        self._guard(lambda: self._crew.load(split_states(saved["envs"].tobytes())))
+        for name in SAVED:
+            getattr(self._crew.arrays, name)[:] = saved[name]
+        return self._crew.arrays.features
+
     def notices(self) -> list[str]:
-        """Sentences for the user since the last call."""
-        notices, self._notices = self._notices + self._crew.take_notices(), []
-        return notices
+        """Sentences for the user since the last call; what several envs say alike is said once."""
+        notices, self._notices = Counter(self._notices + self._crew.take_notices()), []
+        return [text if times == 1 else f"{text} ({times} times)" for text, times in notices.items()]
 
     def memory_mb(self) -> float:
         """Measured memory of all envs together, in MB."""
@@ -107,29 +148,46 @@ class EnvHost:
             self._is_open = False
             self._crew.close()
 
-    def _guard(self, call: Callable[[], None]) -> None:
+    def _expect(self, has_sent: bool) -> None:
+        """The arrays are the workers' between `send` and `recv`: nothing else may be asked of them then."""
+        if self._has_sent != has_sent:
+            raise RuntimeError("there is a step to recv first" if self._has_sent else "no step was sent")
+
+    def _guard(self, call: Callable[[], Any]) -> Any:
         """Run a call of the crew; whatever interrupts it leaves workers half way, so the host closes."""
         if not self._is_open:
             raise RuntimeError("this host is closed")
         try:
-            call()
+            return call()
         except BaseException:
             self.close()
             raise
 
 
-def make_host(env: str | EnvSource, num_envs: int, env_config: EnvConfig, plan: Plan | None = None) -> EnvHost:
-    """B envs, stepped as `env_config` says; `auto` measures one env first and takes the fastest way."""
+def make_host(
+    env: str | EnvSource,
+    num_envs: int,
+    env_config: EnvConfig,
+    plan: Plan | None = None,
+    packed: bool = False,
+    for_evaluation: bool = False,
+) -> EnvHost:
+    """B envs, stepped as `env_config` says; `auto` measures one env first and takes the fastest way.
+
+    `packed`: rows are bytes where that can be (`facts.can_pack`).
+    """
     env_id = full_id(env)
     plan = plan or plan_workers(env_id, num_envs, env_config)
+    if for_evaluation:  # same speed, same memory: there is nothing to measure anew
+        env_id = kind_of(env_id).for_evaluation(env_id)
     restart, timeout = env_config.on_worker_failure == "restart", env_config.worker_timeout
     crew: Crew
     if plan.mode == "serial":
-        crew = SerialCrew(env_id, num_envs, restart, timeout)
+        crew = SerialCrew(env_id, num_envs, restart, timeout, packed)
     elif plan.mode == "threads":
-        crew = ThreadCrew(env_id, num_envs, plan.num_workers, restart, timeout)
+        crew = ThreadCrew(env_id, num_envs, plan.num_workers, restart, timeout, packed)
     else:
-        crew = ProcessCrew(env_id, num_envs, plan.num_workers, restart, timeout)
+        crew = ProcessCrew(env_id, num_envs, plan.num_workers, restart, timeout, packed)
     return EnvHost(env_id, num_envs, crew, plan)
 
 
@@ -137,6 +195,7 @@ def make_spec(env_id: str, facts: EnvFacts) -> EnvSpec:
     return EnvSpec(
         name=env_id, observation=facts.observation, action=facts.action, num_agents=facts.num_agents,
         time_limit=facts.time_limit, agent_names=facts.agent_names, per_agent=facts.per_agent,
+        tells_games=facts.tells_games,
     )  # fmt: skip
 
 
@@ -181,12 +240,13 @@ def _handover(mode: Mode, num_workers: int) -> float:
     return HANDOVER[mode] + HANDOVER_PER_WORKER * num_workers
 
 
-def foresee(env: str | EnvSource, num_envs: int, env_config: EnvConfig) -> Forecast:
+def foresee(env: str | EnvSource, num_envs: int, env_config: EnvConfig, packed: bool = False) -> Forecast:
     """Spaces, way of stepping and memory of B envs, told before they are built: one env is built and measured."""
     env_id = full_id(env)
     plan = plan_workers(env_id, num_envs, env_config)
     found = measure(env_id, plan.is_measured, env_config.worker_timeout)
-    return Forecast(make_spec(env_id, found.facts), plan, _foresee_memory(found, num_envs, plan))
+    memory_mb = _foresee_memory(found, num_envs, plan, packed)
+    return Forecast(make_spec(env_id, found.facts), plan, memory_mb, found.facts.can_save)
 
 
 def estimate_memory_mb(env: str | EnvSource, num_envs: int, env_config: EnvConfig) -> float:
@@ -194,8 +254,8 @@ def estimate_memory_mb(env: str | EnvSource, num_envs: int, env_config: EnvConfi
     return foresee(env, num_envs, env_config).memory_mb
 
 
-def _foresee_memory(found: Measured, num_envs: int, plan: Plan) -> float:
-    arrays = num_bytes(found.facts.layout(num_envs)) / MB
+def _foresee_memory(found: Measured, num_envs: int, plan: Plan, packed: bool) -> float:
+    arrays = num_bytes(found.facts.layout(num_envs, packed)) / MB
     if plan.mode == "processes":
         first = plan.num_workers * (found.base_mb + found.first_env_mb)
         return arrays + first + (num_envs - plan.num_workers) * found.next_env_mb

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 import traceback
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,9 @@ class EnvSlice:
     def step(self) -> None:
         """One step of every env with the actions in the arrays."""
         ended, faults = self._calls.step()
+        if self._calls.notices:
+            self.notices += self._calls.notices
+            self._calls.notices.clear()
         self._find_not_finite(faults)
         for i, fault in faults.items():
             self._interrupt(i, fault)
@@ -69,6 +73,15 @@ class EnvSlice:
                 self._start_episode(i)
                 self.arrays.restarts[i] = 0
         self._commit(ended, faults)
+
+    def save(self) -> list[bytes]:
+        """The inner state of every env, of a kind that can be saved (`EnvFacts.can_save`)."""
+        return [env.save_state() for env in self._calls.envs]
+
+    def load(self, states: Sequence[bytes]) -> None:
+        """Go on where `save` was called, be it in other envs of the same kind; the arrays are the caller's to put back."""
+        for env, state in zip(self._calls.envs, states, strict=True):
+            env.load_state(state)
 
     def close(self) -> None:
         """Close every env; one that fails to close is past helping."""
@@ -101,12 +114,15 @@ class EnvSlice:
         a.running_length += 1
         a.steps += 1
         a.ended.fill(False)
+        a.game_ended.fill(False)
         np.copyto(a.features, a.final_features)
         np.copyto(a.absent, self._calls.absent)
         for i in {*ended, *faults} if faults else ended:
             a.episode_return[i], a.episode_length[i] = a.running_return[i], a.running_length[i]
             a.running_return[i], a.running_length[i] = 0.0, 0
             a.ended[i], a.features[i] = True, self._calls.first_features[i]
+        for i, (score, length) in self._calls.games.items():
+            a.game_ended[i], a.game_score[i], a.game_length[i] = True, score, length
 
     def _start_episode(self, i: int, seed: int | None = None) -> None:
         """Reset env i; where that fails, stop or replace it."""

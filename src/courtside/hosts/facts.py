@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from courtside import spaces
+import numpy as np
+
+from courtside import preprocess, spaces
 from courtside.hosts.arrays import Layout
 from courtside.hosts.gym_spaces import action_layout
 
@@ -21,6 +23,10 @@ class EnvFacts:
     time_limit: int | None
     agent_names: tuple[str, ...] = ()
     per_agent: tuple[tuple[spaces.Space, spaces.Space], ...] = ()
+    tells_games: bool = False
+    """Whether the calls fill `games`: a game can be several episodes."""
+    can_save: bool = False
+    """Whether envs have `save_state() -> bytes` and `load_state(bytes)`, after which they go on exactly as they would have."""
 
     @property
     def num_agents(self) -> int:
@@ -31,13 +37,15 @@ class EnvFacts:
         """Observation and action of every agent, alike or not."""
         return self.per_agent or ((self.observation, self.action),) * self.num_agents
 
-    def layout(self, num_envs: int) -> Layout:
-        """The shared arrays of B such envs."""
+    def layout(self, num_envs: int, packed: bool = False) -> Layout:
+        """The shared arrays of B such envs; rows are bytes where that is wanted and can be."""
         if self.per_agent:
             actions = tuple(action_layout(action) for _, action in self.per_agent)
         else:
             shape, dtype = action_layout(self.action)
             actions = (((self.num_agents, *shape), dtype),)
+        if packed and can_pack(self):
+            return Layout(num_envs, self.num_agents, preprocess.packed_size(self.observation), actions, np.uint8)
         return Layout(num_envs, self.num_agents, spaces.feature_size(self.observation), actions)
 
     def to_json(self) -> dict[str, Any]:
@@ -47,13 +55,27 @@ class EnvFacts:
             "time_limit": self.time_limit,
             "agent_names": list(self.agent_names),
             "per_agent": [[spaces.to_json(space) for space in pair] for pair in self.per_agent],
+            "tells_games": self.tells_games,
+            "can_save": self.can_save,
         }
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> EnvFacts:
         observation, action = spaces.from_json(record["observation"]), spaces.from_json(record["action"])
         pairs = tuple((spaces.from_json(seen), spaces.from_json(done)) for seen, done in record["per_agent"])
-        return cls(observation, action, record["time_limit"], tuple(record["agent_names"]), pairs)
+        abilities = (record["tells_games"], record["can_save"])
+        return cls(observation, action, record["time_limit"], tuple(record["agent_names"]), pairs, *abilities)
+
+
+def can_pack(env: Any) -> bool:
+    """Whether rows of an env, told by its EnvFacts or EnvSpec, can be bytes without a number of what is learned changing.
+
+    Of several agents one may be away, and its row is zeros: those must stay zeros when the bytes become numbers.
+    """
+    if env.per_agent or not preprocess.is_packable(env.observation):
+        return False
+    nothing = np.zeros(preprocess.packed_size(env.observation), np.uint8)
+    return env.num_agents == 1 or not preprocess.unpack(env.observation, nothing).any()
 
 
 def join_agents(names: tuple[str, ...], pairs: tuple[tuple[spaces.Space, spaces.Space], ...]) -> EnvFacts:

@@ -20,7 +20,10 @@ class GymCalls:
     def __init__(self, envs: list[Any], arrays: HostArrays, facts: EnvFacts) -> None:
         self.envs, self._steps = envs, [env.step for env in envs]
         self.first_features, self.absent = np.zeros_like(arrays.features), np.zeros_like(arrays.absent)
-        self._write, self._read_actions = make_obs_writer(facts.observation), make_action_reader(facts.action)
+        self.games: dict[int, tuple[float, int]] = {}
+        self.notices: list[str] = []
+        self._write = make_obs_writer(facts.observation, arrays.features.dtype == np.uint8)
+        self._read_actions = make_action_reader(facts.action)
         self._action, self._reward, self._busy_since = arrays.actions[0][:, 0], arrays.reward[:, 0], arrays.busy_since
         self._terminated, self._truncated = arrays.terminated[:, 0], arrays.truncated[:, 0]
         self._final_rows = list(arrays.final_features[:, 0])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 from typing import Any
 
 from courtside import registry
 from courtside.config import unknown_name
 from courtside.errors import ConfigError, CourtsideError, EnvContractError
+from courtside.hosts.atari.ids import is_of_game
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.faults import describe_error
 from courtside.hosts.gym_spaces import convert_action, convert_observation
@@ -49,7 +52,15 @@ def import_gymnasium() -> Any:
     return gymnasium
 
 
+def know_games(name: str) -> None:
+    """Gymnasium knows the ids of Atari games only once their package was imported."""
+    if is_of_game(name):
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module("ale_py")
+
+
 def _make_registered(gymnasium: Any, name: str) -> Any:
+    know_games(name)
     try:
         return gymnasium.make(name, disable_env_checker=True)
     except gymnasium.error.UnregisteredEnv as error:

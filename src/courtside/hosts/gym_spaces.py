@@ -17,7 +17,7 @@ from courtside.errors import EnvContractError
 from courtside.hosts.faults import Fault
 
 WriteObs = Callable[[np.ndarray, Any], None]
-"""Checks one observation and writes it, encoded, into a row of D numbers; raises `Fault` where it does not fit."""
+"""Checks one observation and writes it, encoded or packed, into a row; raises `Fault` where it does not fit."""
 ReadActions = Callable[[np.ndarray], list]
 """Takes the decoded actions of n envs, [n, ...], apart into what each env's `step` is given."""
 
@@ -104,8 +104,10 @@ def may_hold_nan(space: spaces.Space) -> bool:
             return False
 
 
-def make_obs_writer(space: spaces.Space) -> WriteObs:
-    """The function that puts one observation of this space into its row."""
+def make_obs_writer(space: spaces.Space, packed: bool = False) -> WriteObs:
+    """The function that puts one observation of this space into its row, of numbers or of bytes."""
+    if packed:
+        return functools.partial(_write_bytes if isinstance(space, spaces.Box) else _write_packed, space)
     if isinstance(space, spaces.Box):
         return functools.partial(_write_box, space.shape, len(space.shape) == 1)
     return functools.partial(_write_encoded, space)
@@ -123,6 +125,36 @@ def _write_box(shape: tuple[int, ...], is_flat: bool, row: np.ndarray, obs: Any)
 def _write_encoded(space: spaces.Space, row: np.ndarray, obs: Any) -> None:
     check_observation(space, obs)
     row[:] = preprocess.encode(space, obs, np)
+
+
+def _write_bytes(space: spaces.Box, row: np.ndarray, obs: Any) -> None:
+    """The fast path of images: bytes go straight into the row."""
+    if obs.__class__ is np.ndarray and obs.dtype == np.uint8 and obs.shape == space.shape:
+        row[:] = obs.reshape(-1)
+    else:
+        _write_packed(space, row, obs)
+
+
+def _write_packed(space: spaces.Space, row: np.ndarray, obs: Any) -> None:
+    check_observation(space, obs)
+    _check_bytes(space, obs)
+    row[:] = preprocess.pack(space, obs, np)
+
+
+def _check_bytes(space: spaces.Space, value: Any, where: str = "the observation") -> None:
+    """Raise a `Fault` for numbers that a byte cannot hold: to cut them off would train on something else, unnoticed."""
+    match space:
+        case spaces.Dict(parts):
+            for name, part in parts:
+                _check_bytes(part, value[name], f"{where}[{name!r}]")
+        case spaces.Tuple(parts):
+            for i, part in enumerate(parts):
+                _check_bytes(part, value[i], f"{where}[{i}]")
+        case spaces.Box():
+            numbers = np.asarray(value)
+            if numbers.dtype != np.uint8 and not (fits := np.isin(numbers, np.arange(256))).all():
+                odd = numbers[~fits][0]
+                raise Fault(f"{where} holds {odd}, expected whole numbers from 0 to 255, as its space says (uint8)")
 
 
 def check_observation(space: spaces.Space, value: Any, where: str = "the observation") -> None:

@@ -12,6 +12,11 @@ from courtside import registry
 from courtside.errors import ConfigError
 from courtside.hosts import gym_calls, gym_make, pz_calls, pz_make
 from courtside.hosts.arrays import HostArrays
+from courtside.hosts.atari import calls as atari_calls
+from courtside.hosts.atari import game as atari_game
+from courtside.hosts.atari import ids as atari_ids
+from courtside.hosts.atari import make as atari_make
+from courtside.hosts.atari import options as atari_options
 from courtside.hosts.facts import EnvFacts
 from courtside.registry import EnvSource
 
@@ -21,7 +26,13 @@ class Calls(Protocol):
 
     envs: list[Any]
     first_features: np.ndarray
-    """What each env's newest reset showed. float32 [n, A, D]"""
+    """What each env's newest reset showed. float32 [n, A, D], or uint8 [n, A, R] where the shared rows are bytes"""
+    games: dict[int, tuple[float, int]]
+    """Env -> score and length of its game, where one ended since the newest `step` began, be it in that or in the reset
+    behind it. Stays empty where a game and an episode are the same (`EnvFacts.tells_games`)."""
+
+    notices: list[str]
+    """Sentences for the user that came up since whoever reads them last emptied the list."""
 
     @property
     def absent(self) -> np.ndarray:
@@ -53,6 +64,10 @@ class Kind:
     make_calls: Callable[[list[Any], HostArrays, EnvFacts], Calls]
     play_randomly: Callable[[Any], Callable[[int], bool]]
     """A function that takes random step number n of an env and says whether the episode ended."""
+    for_evaluation: Callable[[str], str] = str
+    """The id of the env that evaluations play, from that of the one that training does; the same unless told."""
+    holds_lock: bool = False
+    """A step never lets another thread run: threads are then not even tried."""
 
 
 GYMNASIUM = Kind(
@@ -63,17 +78,26 @@ PETTINGZOO = Kind(
 )
 
 
+ATARI = Kind(
+    atari_game.import_ale, atari_make.build_env, atari_make.describe_env, atari_calls.AtariCalls, atari_calls.play_randomly,
+    atari_options.for_evaluation, holds_lock=True,
+)  # fmt: skip
+
+
 def kind_of(env_id: str) -> Kind:
+    if env_id.startswith(atari_ids.PREFIX):
+        return ATARI
     return PETTINGZOO if env_id.startswith(pz_make.PREFIX) else GYMNASIUM
 
 
 def full_id(source: EnvSource | str) -> str:
-    """The id as the user types it: `gym:NAME`, `pz:MODULE` or `module:Class`."""
+    """The id as the user types it: `gym:NAME`, `pz:MODULE`, `atari:GAME[...]` or `module:Class`."""
     if isinstance(source, str):
         source = registry.find_env(source)
     if source.kind == "jax":
         raise ConfigError(
-            f"{source.name!r} is a JAX world, which needs no host; gym:NAME takes a Gymnasium env, pz:MODULE a PettingZoo one."
+            f"{source.name!r} is a JAX world, which needs no host; gym:NAME takes a Gymnasium env, pz:MODULE a PettingZoo one, "
+            "atari:GAME an Atari game."
         )
     return source.name if source.kind == "module" else f"{source.kind}:{source.name}"
 

@@ -59,7 +59,8 @@ def measure_env(env_id: str, with_speed: bool, say_alive: Callable[[], None] = l
     _time_steps(env_id, two, 0.0)
     say_alive()
     after_two = resident_mb()
-    gain = _thread_gain(env_id, one, two) if with_speed and CHEAP_STEP < step_seconds < SLOW_STEP else 1.0
+    worth_trying = with_speed and not kind.holds_lock and CHEAP_STEP < step_seconds < SLOW_STEP
+    gain = _thread_gain(env_id, one, two) if worth_trying else 1.0
     one.close()
     two.close()
     memory = {"base_mb": base, "first_env_mb": after_one - before, "next_env_mb": max(0.0, after_two - after_one)}

@@ -28,6 +28,7 @@ from courtside.hosts.env_slice import HINT, count_restart, locate
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.measure import Measured
 from courtside.hosts.memory import own_share_mb
+from courtside.hosts.states import join_states, split_states
 from courtside.hosts.worker import Orders
 
 START_SECONDS = 60.0
@@ -66,13 +67,23 @@ class Worker:
         with contextlib.suppress(OSError):  # a dead worker is noticed when its answer is read
             self.link.sendall(order)
 
+    def send_long(self, order: bytes) -> None:
+        """An order with so much behind it that the worker needs a while to take it in."""
+        with contextlib.suppress(OSError):
+            self.link.settimeout(self.timeout)
+            self.send(order)
+            self.link.settimeout(LOOK_SECONDS)
+
     def receive(self) -> dict[str, Any]:
-        """The answer to the last order: empty, or a record. Raises what the worker raised, or `WorkerDown`."""
+        """The answer to the last order: empty, a record, or states. Raises what the worker raised, or `WorkerDown`."""
         while (code := self._read(1)) == protocol.ALIVE:
             self.sent, self.is_up = time.monotonic(), True
         if code == protocol.DONE:
             return {}
-        record = json.loads(self._read(int.from_bytes(self._read(4), "little")))
+        text = self._read(int.from_bytes(self._read(protocol.LENGTH_BYTES), "little"))
+        if code == protocol.STATES:
+            return {"states": split_states(text)}
+        record = json.loads(text)
         if "error" in record:
             raise _to_error(record["error"])
         return record
@@ -87,7 +98,7 @@ class Worker:
         self.link.close()
 
     def _read(self, size: int) -> bytes:
-        got = b""
+        got = bytearray()
         while len(got) < size:
             try:
                 more = self.link.recv(size - len(got))
@@ -99,7 +110,7 @@ class Worker:
             if not more:
                 raise WorkerDown(f"the worker process died ({self._exit_status()})")
             got += more
-        return got
+        return bytes(got)
 
     def _check_alive(self) -> None:
         """A worker hangs when one and the same call has lasted too long; many slow envs in a row are no hang."""
@@ -155,16 +166,18 @@ def measure_in_process(env_id: str, with_speed: bool, timeout: float) -> Measure
 class ProcessCrew:
     """A share of the envs in each of several processes."""
 
-    def __init__(self, env_id: str, num_envs: int, num_workers: int, restart: bool, timeout: float) -> None:
+    def __init__(
+        self, env_id: str, num_envs: int, num_workers: int, restart: bool, timeout: float, packed: bool = False
+    ) -> None:
         self._env_id, self._num_envs, self.num_workers = env_id, num_envs, num_workers
-        self._restart, self._timeout = restart, timeout
+        self._restart, self._timeout, self._packed = restart, timeout, packed
         self._notices: list[str] = []
         self._memory = _make_shared_file()
         self._workers: list[Worker] = []
         self._finalizer = weakref.finalize(self, _end_all, self._workers, self._memory)
         try:
             for first, last in shares(num_envs, num_workers):
-                orders = Orders(env_id, -1, self._memory, first, last, num_envs, restart)
+                orders = Orders(env_id, -1, self._memory, first, last, num_envs, restart, packed)
                 self._workers.append(Worker(orders, timeout))
             self.facts = self._agree([self._hello(worker) for worker in self._workers])
             self.arrays = self._share_memory()
@@ -183,10 +196,32 @@ class ProcessCrew:
             raise
 
     def reset(self) -> None:
-        self._order(protocol.RESET)
+        self._tell(protocol.RESET)
+        self._hear(was_step=False)
 
-    def step(self) -> None:
-        self._order(protocol.STEP)
+    def send(self) -> None:
+        self._tell(protocol.STEP)
+
+    def recv(self) -> None:
+        self._hear(was_step=True)
+
+    def save(self) -> list[bytes]:
+        self._tell(protocol.SAVE)
+        return [state for worker in self._workers for state in self._answer(worker)["states"]]
+
+    def load(self, states: list[bytes]) -> None:
+        for worker in self._workers:
+            own = join_states(states[worker.orders.first : worker.orders.last])
+            worker.send_long(protocol.LOAD + protocol.framed(own))
+        for worker in self._workers:
+            self._answer(worker)
+
+    def _answer(self, worker: Worker) -> dict[str, Any]:
+        """What a worker says to an order beside the steps; one that goes down there ends the run."""
+        try:
+            return worker.receive()
+        except WorkerDown as down:
+            raise EnvContractError(f"{self._env_id}, while its state was saved or loaded: {down}.") from None
 
     def take_notices(self) -> list[str]:
         notices, self._notices = self._notices, []
@@ -200,15 +235,17 @@ class ProcessCrew:
         """End every worker and give the memory back."""
         self._finalizer()
 
-    def _order(self, order: bytes) -> None:
-        """Signal all workers, then wait for each; a worker that is down is replaced or ends the run."""
+    def _tell(self, order: bytes) -> None:
         for worker in self._workers:
             worker.send(order)
+
+    def _hear(self, was_step: bool) -> None:
+        """Wait for each worker; one that is down is replaced or ends the run."""
         for w, worker in enumerate(self._workers):
             try:
                 self._notices += worker.receive().get("notices", [])
             except WorkerDown as down:
-                self._revive(w, down, was_step=order == protocol.STEP)
+                self._revive(w, down, was_step)
 
     def _revive(self, w: int, down: WorkerDown, was_step: bool) -> None:
         """A new worker with new envs in the place of one that is down; the episodes of its envs are cut off."""
@@ -250,7 +287,7 @@ class ProcessCrew:
         return found[0]
 
     def _share_memory(self) -> HostArrays:
-        layout = self.facts.layout(self._num_envs)
+        layout = self.facts.layout(self._num_envs, self._packed)
         os.ftruncate(self._memory, num_bytes(layout))
         return make_arrays(layout, mmap.mmap(self._memory, num_bytes(layout)))
 
@@ -285,6 +322,7 @@ def _cut_off(part: HostArrays) -> None:
     part.terminated[:] = part.absent
     part.truncated[:] = ~part.absent
     part.ended[:] = True
+    part.game_ended[:] = False
     part.episode_return[:] = part.running_return
     part.episode_length[:] = part.running_length + 1
     part.steps += 1

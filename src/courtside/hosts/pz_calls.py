@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from courtside import spaces
+from courtside import preprocess, spaces
 from courtside.hosts.arrays import HostArrays
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.faults import FAILURES, Fault, describe_value
@@ -39,13 +39,17 @@ class ParallelCalls:
     def __init__(self, envs: list[Any], arrays: HostArrays, facts: EnvFacts) -> None:
         self.envs, self.arrays = envs, arrays
         self.first_features = np.zeros_like(arrays.features)
+        self.games: dict[int, tuple[float, int]] = {}
+        self.notices: list[str] = []
         self._names = list(envs[0].possible_agents)
         self._agents: list[list[Any]] = [[] for _ in envs]
         """Whom each env lists in `agents` since its last answer: these it wants actions of."""
         self._terminated, self._truncated = np.ones_like(arrays.terminated), np.zeros_like(arrays.truncated)
         """Flags of the episode under way, which a reset clears: the shared ones still tell of the step before it."""
-        self._writers = [make_obs_writer(seen) for seen, _ in facts.agents]
-        self._sizes = [spaces.feature_size(seen) for seen, _ in facts.agents]
+        packed = arrays.features.dtype == np.uint8
+        self._writers = [make_obs_writer(seen, packed) for seen, _ in facts.agents]
+        size_of = preprocess.packed_size if packed else spaces.feature_size
+        self._sizes = [size_of(seen) for seen, _ in facts.agents]
         self._readers = [make_action_reader(done) for _, done in facts.agents]
         count = facts.num_agents
         self._actions = arrays.actions if facts.per_agent else [arrays.actions[0][:, k] for k in range(count)]
@@ -78,7 +82,7 @@ class ParallelCalls:
         self._agents[i] = agents = self._list_agents(self.envs[i])
         if not agents:
             raise Fault("env.agents is empty after reset(), expected the agents that begin the episode")
-        self.first_features[i] = 0.0
+        self.first_features[i] = 0
         for k, name in enumerate(self._names):
             self._terminated[i, k], self._truncated[i, k] = name not in agents, False
             if name in agents:

@@ -3,8 +3,8 @@
 It is started as a plain program (not forked: JAX has threads; not by `multiprocessing`: that would run the user's script
 again). One socket carries signals of one byte; results travel in shared memory; sentences travel as JSON. No JAX here.
 
-Trainer -> worker: `a` attach the memory, `r` reset, `s` step, `q` quit.
-Worker -> trainer: `.` alive, `k` done, `m` + length + JSON.
+Trainer -> worker: `a` attach the memory, `r` reset, `s` step, `w` save the envs, `l` + length + states: load them, `q` quit.
+Worker -> trainer: `.` alive, `k` done, `m` + length + JSON, `b` + length + states of the envs.
 """
 
 from __future__ import annotations
@@ -26,9 +26,12 @@ from courtside.hosts.env_slice import EnvSlice
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.kinds import kind_of
 from courtside.hosts.measure import measure_env
+from courtside.hosts.states import join_states, split_states
 
-ALIVE, DONE, MESSAGE = b".", b"k", b"m"
-ATTACH, RESET, STEP, QUIT = b"a", b"r", b"s", b"q"
+ALIVE, DONE, MESSAGE, STATES = b".", b"k", b"m", b"b"
+ATTACH, RESET, STEP, SAVE, LOAD, QUIT = b"a", b"r", b"s", b"w", b"l", b"q"
+LENGTH_BYTES = 4
+"""Of the number that says how long a message is."""
 
 STARTER = "import json, sys; o = json.loads(sys.argv[1]); sys.path[:] = o.pop('path'); from courtside.hosts import worker; worker.main(o)"
 """What `python -c` is given: the trainer's module path first, then this module."""
@@ -47,6 +50,8 @@ class Orders:
     last: int = 0
     num_envs: int = 0
     restart: bool = False
+    packed: bool = False
+    """Rows are bytes where that can be."""
     measure: str = ""
     """`memory` or `speed`: measure that of one env, send what was found and end."""
 
@@ -87,8 +92,17 @@ def leave_signals_to_trainer() -> None:
 
 
 def send(link: socket.socket, record: dict[str, Any]) -> None:
-    text = json.dumps(record).encode()
-    link.sendall(MESSAGE + len(text).to_bytes(4, "little") + text)
+    link.sendall(MESSAGE + framed(json.dumps(record).encode()))
+
+
+def framed(text: bytes) -> bytes:
+    """With its length in front, so that the other side knows where it ends."""
+    return len(text).to_bytes(LENGTH_BYTES, "little") + text
+
+
+def _read_framed(link: socket.socket) -> bytes:
+    length = int.from_bytes(link.recv(LENGTH_BYTES, socket.MSG_WAITALL), "little")
+    return link.recv(length, socket.MSG_WAITALL)
 
 
 def _serve(link: socket.socket, orders: Orders) -> None:
@@ -109,16 +123,22 @@ def _serve(link: socket.socket, orders: Orders) -> None:
 
 
 def _attach(orders: Orders, facts: EnvFacts, envs: list[Any]) -> EnvSlice:
-    layout = facts.layout(orders.num_envs)
+    layout = facts.layout(orders.num_envs, orders.packed)
     block = mmap.mmap(orders.memory, num_bytes(layout))
     arrays = make_arrays(layout, block).part(orders.first, orders.last)
     return EnvSlice(orders.env_id, facts, envs, arrays, orders.first, orders.num_envs, orders.restart)
 
 
 def _obey(link: socket.socket, part: EnvSlice) -> None:
-    """Step or reset on each signal, until told to quit or left alone."""
-    while (order := link.recv(1)) in (STEP, RESET):
-        (part.step if order == STEP else part.reset)()
+    """Do what each signal asks for, until told to quit or left alone."""
+    while (order := link.recv(1)) in (STEP, RESET, SAVE, LOAD):
+        if order == SAVE:
+            link.sendall(STATES + framed(join_states(part.save())))
+            continue
+        if order == LOAD:
+            part.load(split_states(_read_framed(link)))
+        else:
+            (part.step if order == STEP else part.reset)()
         if part.notices:
             send(link, {"notices": part.notices})
             part.notices = []

@@ -1,4 +1,5 @@
-"""The actor-critic network: hidden layers, a policy head, a value head; orthogonal weights, zero biases.
+"""The actor-critic network: hidden layers, a policy head, a value head, and a memory before the heads where one is asked for;
+orthogonal weights, zero biases.
 
 Gains: √2 for hidden layers, 0.01 for the policy head (so that the first policy is nearly uniform), 1 for the value head.
 Continuous actions get a log deviation per number that does not depend on the state.
@@ -7,31 +8,23 @@ Continuous actions get a log deviation per number that does not depend on the st
 from __future__ import annotations
 
 import itertools
-import math
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Num, PRNGKeyArray
 
 from courtside import spaces
 from courtside.config import NetConfig
+from courtside.nets.convolution import Image, NatureTorso, image_of, make_nature_torso
 from courtside.nets.distributions import head_size
+from courtside.nets.layers import HIDDEN_GAIN, Linear, make_layers
+from courtside.nets.recurrent import LSTM, Memory, make_lstm
 from courtside.spaces import Box, Space
 
 ACTIVATIONS = {"tanh": jnp.tanh, "relu": jax.nn.relu, "silu": jax.nn.silu, "gelu": jax.nn.gelu}
-HIDDEN_GAIN, POLICY_GAIN, VALUE_GAIN = math.sqrt(2), 0.01, 1.0
-
-
-class Linear(eqx.Module):
-    """y = x W + b"""
-
-    weight: Float[Array, "*P fan_in fan_out"]
-    bias: Float[Array, "*P fan_out"]
-
-    def __call__(self, x: Float[Array, "*batch fan_in"]) -> Float[Array, "*batch fan_out"]:
-        y = x @ self.weight
-        return y + jnp.broadcast_to(self.bias, y.shape)
+POLICY_GAIN, VALUE_GAIN = 0.01, 1.0
 
 
 class Torso(eqx.Module):
@@ -49,25 +42,51 @@ class Torso(eqx.Module):
 class ActorCritic(eqx.Module):
     """Policy and value of one kind of agent; the parameters are the module itself."""
 
-    actor_torso: Torso
-    critic_torso: Torso | None
+    actor_torso: Torso | NatureTorso
+    critic_torso: Torso | NatureTorso | None
     """None where the critic shares the actor's hidden layers."""
     policy_head: Linear
     value_head: Linear
     log_std: Float[Array, "*P U"] | None
     """Only for continuous actions."""
+    core: LSTM | None = None
+    """Only for policies that remember: after the actor's hidden layers, and both heads read what it says."""
 
-    def policy(self, features: Float[Array, "*batch D"]) -> Float[Array, "*batch K"]:
+    def policy(self, features: Num[Array, "*batch D"]) -> Float[Array, "*batch K"]:
         """The row of numbers that describes the action distribution."""
         return self._head(self.actor_torso(features))
 
-    def value(self, features: Float[Array, "*batch D"]) -> Float[Array, "*batch"]:
-        """`features` is what the critic sees: the agent's own row, or everybody's where it is a central one."""
+    def value(self, features: Num[Array, "*batch D"], memory: Memory | None = None) -> Float[Array, "*batch"]:
+        """`features` is what the critic sees: the agent's own row, or everybody's where it is a central one; `memory` is
+        what was remembered before."""
         torso = self.actor_torso if self.critic_torso is None else self.critic_torso
-        return self.value_head(torso(features))[..., 0]
+        hidden = torso(features)
+        if self.core is not None:
+            assert memory is not None  # a policy that remembers is always given what
+            hidden = self.core.step(hidden, memory).hidden
+        return self.value_head(hidden)[..., 0]
+
+    def step(self, features: Num[Array, "*batch D"], memory: Any) -> tuple[Array, Any]:
+        """The row of numbers that describes the action distribution, and what is remembered now; without a core `memory`
+        is handed on."""
+        if self.core is None:
+            return self.policy(features), memory
+        memory = self.core.step(self.actor_torso(features), memory)
+        return self._head(memory.hidden), memory
+
+    def unroll(
+        self, features: Num[Array, "TS D"], memory: Memory, starts: Bool[Array, "TS"]
+    ) -> tuple[Array, Array, Memory]:
+        """Policy and value of T steps of S sequences, step after step, and what was remembered after each. [T, S, H]"""
+        assert self.core is not None
+        hidden, num_sequences = self.actor_torso(features), memory.hidden.shape[0]
+        by_step = lambda x: x.reshape(-1, num_sequences, *x.shape[1:])  # noqa: E731
+        memories = self.core.unroll(by_step(hidden), memory, by_step(starts))
+        told = memories.hidden.reshape(hidden.shape[0], -1)
+        return self._head(told), self.value_head(told)[..., 0], memories
 
     def policy_and_value(
-        self, features: Float[Array, "*batch D"], critic_features: Float[Array, "*batch E"] | None = None
+        self, features: Num[Array, "*batch D"], critic_features: Float[Array, "*batch E"] | None = None
     ) -> tuple[Array, Array]:
         """Both in one pass, so that a shared torso runs once; a central critic gets features of its own."""
         hidden = self.actor_torso(features)
@@ -88,38 +107,30 @@ def make_actor_critic(
     """A fresh network for these spaces; a central critic sees `critic_size` numbers instead of the agent's own."""
     continuous = isinstance(action, Box)
     num_outputs = head_size(action) // 2 if continuous else head_size(action)
-    size, last = spaces.feature_size(observation), config.hidden_sizes[-1]
-    hidden = _hidden_shapes(size, config.hidden_sizes)
-    critic_hidden = [] if config.shared_torso else _hidden_shapes(critic_size or size, config.hidden_sizes)
+    size, image, core = spaces.feature_size(observation), image_of(config, observation), None
+    hidden = image.layer_shapes(config.cnn_features) if image else _hidden_shapes(size, config.hidden_sizes)
+    last = hidden[-1][1]
+    if config.lstm_size:
+        key, core_key = jax.random.split(key)
+        core, last = make_lstm(last, config.lstm_size, core_key), config.lstm_size
+    is_shared = config.shared_torso or config.lstm_size or image
+    critic_hidden = [] if is_shared else _hidden_shapes(critic_size or size, config.hidden_sizes)
     heads = [(last, num_outputs, POLICY_GAIN), (last, 1, VALUE_GAIN)]
     layers = make_layers([*hidden, *critic_hidden, *heads], key)
     critic = tuple(layers[len(hidden) : -2])
     return ActorCritic(
-        actor_torso=Torso(tuple(layers[: len(hidden)]), config.activation),
+        actor_torso=_make_torso(config, image, tuple(layers[: len(hidden)])),
         critic_torso=Torso(critic, config.activation) if critic else None,
         policy_head=layers[-2],
         value_head=layers[-1],
         log_std=jnp.zeros(num_outputs) if continuous else None,
+        core=core,
     )
+
+
+def _make_torso(config: NetConfig, image: Image | None, layers: tuple[Linear, ...]) -> Torso | NatureTorso:
+    return make_nature_torso(layers, image) if image else Torso(layers, config.activation)
 
 
 def _hidden_shapes(size: int, hidden_sizes: tuple[int, ...]) -> list[tuple[int, int, float]]:
     return [(fan_in, fan_out, HIDDEN_GAIN) for fan_in, fan_out in itertools.pairwise((size, *hidden_sizes))]
-
-
-def make_layers(shapes: list[tuple[int, int, float]], key: PRNGKeyArray) -> list[Linear]:
-    """Orthogonal weights (fan_in, fan_out, gain) and zero biases; all noise comes from one draw, which compiles faster."""
-    sizes = [fan_in * fan_out for fan_in, fan_out, _ in shapes]
-    noise = jax.random.normal(key, (sum(sizes),))
-    pieces = jnp.split(noise, list(itertools.accumulate(sizes))[:-1])
-    return [
-        Linear(_orthogonal(piece, fan_in, fan_out) * gain, jnp.zeros(fan_out))
-        for piece, (fan_in, fan_out, gain) in zip(pieces, shapes, strict=True)
-    ]
-
-
-def _orthogonal(noise: Float[Array, "size"], fan_in: int, fan_out: int) -> Float[Array, "fan_in fan_out"]:
-    """A uniformly random matrix with orthonormal rows or columns, whichever are fewer: Q of noise = Q R, R's diagonal > 0."""
-    q, r = jnp.linalg.qr(noise.reshape(max(fan_in, fan_out), min(fan_in, fan_out)))
-    q = q * jnp.sign(jnp.diagonal(r))[None, :]
-    return q if fan_in >= fan_out else q.T

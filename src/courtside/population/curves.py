@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from courtside.metric_names import RETURN
+from courtside.metric_names import RETURN, count_of
 from courtside.runlog import Row
 from courtside.statistics import quantiles
 
@@ -44,7 +44,7 @@ def curve_on(rows: Sequence[Row], grid: np.ndarray, metric: str = RETURN) -> np.
     """
     known = [row for row in rows if row.get(metric) is not None]
     place = np.searchsorted(grid, [row["step"] for row in known])
-    weights = np.asarray([row.get("charts/episodes", 1) for row in known], np.float64)
+    weights = np.asarray([row.get(count_of(metric), 1) for row in known], np.float64)
     scores = np.asarray([row[metric] for row in known], np.float64)
     count = np.bincount(place, weights, minlength=grid.size)
     total = np.bincount(place, weights * scores, minlength=grid.size)

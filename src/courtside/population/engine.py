@@ -23,7 +23,7 @@ from jaxtyping import Array, Key
 
 from courtside import backend, memory
 from courtside.algos.algorithm import Hyper, make_hyper, without_learning
-from courtside.algos.team import Team, memories_at_rest
+from courtside.algos.team import Team
 from courtside.config import Config
 from courtside.engines import COMPILE_THREAD, Rows, make_engine
 from courtside.engines.jax_engine import JaxEngine, init_run, run_updates
@@ -67,7 +67,7 @@ class PopulationEngine:
         self.single, self.spec, self.team, self.opponents = single, single.spec, single.team, single.opponents
         self._arrays, self._world = eqx.partition(single.env, eqx.is_array)
         self._play: Callable[..., Any] = jax.jit(
-            self._with_world(play_members), static_argnums=(4, 5), compiler_options=backend.compiler_options(2)
+            self._with_world(play_members), static_argnums=(3, 4), compiler_options=backend.compiler_options(2)
         )
         self._shares = self._share_out(jax.local_devices())
         self._pool = ThreadPoolExecutor(len(self._shares), thread_name_prefix=COMPILE_THREAD)
@@ -127,7 +127,7 @@ class PopulationEngine:
 
         def build_play() -> None:
             keys = self._keys(share, [0] * self.num_members)
-            inputs = (world, state.policy, memories_at_rest(self.team), keys, run.eval_episodes, run.eval_deterministic)
+            inputs = (world, state.policy, keys, run.eval_episodes, run.eval_deterministic)
             share.plays[run.eval_episodes, run.eval_deterministic] = self._play.lower(*inputs).compile()
 
         return [build_chunk, build_init] + [build_play] * bool(self.configs[0].eval_updates)
@@ -177,8 +177,7 @@ class PopulationEngine:
         """Whole episodes of every member under its own policies, the member's seed for each."""
 
         def work(share: _Share, part: TrainState) -> list[Episodes]:
-            memories = memories_at_rest(self.team)
-            given = (self._world_on(share), part.policy, memories, self._keys(share, seeds))
+            given = (self._world_on(share), part.policy, self._keys(share, seeds))
             ready = share.plays.get((episodes, deterministic))
             played = jax.device_get(ready(*given) if ready else self._play(*given, episodes, deterministic))
             return [jax.tree.map(lambda x: x[i], played) for i in range(len(share.members))]  # noqa: B023
@@ -289,11 +288,10 @@ def play_members(
     env: Env,
     team: Team,
     policies: tuple[Policy, ...],
-    memories: Any,
     keys: Key[Array, "P"],
     num_episodes: int,
     deterministic: bool,
 ) -> Episodes:
     """`num_episodes` episodes of every member."""
-    play = lambda p, m, k: play_episodes(env, team, p, m, k, num_episodes, deterministic)  # noqa: E731
-    return _over_members(play, policies, memories, keys)
+    play = lambda p, k: play_episodes(env, team, p, k, num_episodes, deterministic)  # noqa: E731
+    return _over_members(play, policies, keys)

@@ -30,6 +30,8 @@ from courtside.hosts.memory import available_mb
 from courtside.metric_names import score_metric
 from courtside.population import results
 from courtside.population.results import explain_finished, is_finished, standing_of
+from courtside.registry import find_env, tell_host
+from courtside.words import split_words
 
 LOG = "process.log"
 """What a member's process printed, in the member's folder."""
@@ -66,7 +68,7 @@ class Places:
 
 def plan_places(config: Config) -> Places:
     """As many as have cores and memory of their own, and one at least."""
-    env_id = full_id(config.env.env_id)
+    env_id = full_id(tell_host(find_env(config.env.env_id), split_words(config.env.env_options)))
     if not can_be_imported(env_id):
         raise ConfigError(
             f"{env_id} is defined in the script that was started, where the processes of --seeds cannot find it; "

@@ -21,7 +21,7 @@ from courtside.config import Config
 from courtside.errors import CheckpointError
 from courtside.events import Standing
 from courtside.health.verdict import Verdict, VerdictTracker
-from courtside.metric_names import is_evaluation, ranking_metric, score_metric
+from courtside.metric_names import count_of, is_evaluation, ranking_metric, score_metric
 from courtside.population.curves import Curves, make_curves
 from courtside.population.effort import Effort, effort_sentence, episodes_until, make_effort, seconds_until
 from courtside.population.members import member_dirs
@@ -145,7 +145,7 @@ def read_results(run_dir: str | Path) -> Results:
 
 
 def _only(row: Row, metric: str) -> Row:
-    return {name: row.get(name) for name in ("step", "charts/episodes", metric)}
+    return {name: row.get(name) for name in ("step", count_of(metric), metric)}
 
 
 def _read_member(folder: Path, config: Config, rows: list[Row], setting: int) -> Member:
@@ -241,7 +241,7 @@ def window_mean(rows: Sequence[Row], metric: str, span: int) -> float | None:
     """Mean over the last `span` steps, each update weighing as many episodes as ended in it; None where none did."""
     since = rows[-1]["step"] - span if rows else 0
     recent = [row for row in rows if row["step"] > since and row.get(metric) is not None]
-    weights = [row.get("charts/episodes", 1) for row in recent]
+    weights = [row.get(count_of(metric), 1) for row in recent]
     total = math.fsum(weight * row[metric] for weight, row in zip(weights, recent, strict=True))
     return total / math.fsum(weights) if sum(weights) else None
 

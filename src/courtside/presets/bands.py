@@ -20,7 +20,7 @@ from jaxtyping import Float
 from courtside import config as configs
 from courtside.config import Config
 from courtside.errors import ConfigError
-from courtside.metric_names import LEARNING_STEPS, is_of_learning, is_per_episode
+from courtside.metric_names import LEARNING_STEPS, count_of, is_of_learning, is_per_episode
 
 FORMAT = 1
 FOLDER = "bands"
@@ -113,7 +113,7 @@ def measure(columns: Columns, ends: Sequence[int]) -> dict[str, Float[np.ndarray
 def _weight(columns: Columns, name: str) -> np.ndarray | None:
     """How much each update counts; None where all count alike."""
     if is_per_episode(name):
-        return np.asarray(columns["charts/episodes"], np.float64)
+        return np.asarray(columns[count_of(name)], np.float64)
     if LEARNING_STEPS in columns and is_of_learning(name):
         return (np.asarray(columns[LEARNING_STEPS]) > 0).astype(np.float64)
     return None

@@ -16,9 +16,9 @@ from jaxtyping import Float, Int
 from courtside import storage
 from courtside.config import Config
 from courtside.errors import CheckpointError
-from courtside.metric_names import is_evaluation, is_per_episode
+from courtside.metric_names import EPISODES, GAMES, count_of, is_evaluation, is_per_episode
 from courtside.population.curves import carry_on
-from courtside.tune.objective import EPISODES, metrics_needed
+from courtside.tune.objective import metrics_needed
 
 CURVES = "curves.npz"
 POINTS = 100
@@ -39,7 +39,7 @@ def make_curve(name: str, config: Config, columns: Sequence[Mapping[str, np.ndar
     """Thin out what was logged; `columns` has one entry per seed, with one number per update and metric."""
     length = len(next(iter(columns[0].values())))
     ends = np.unique(np.ceil(np.linspace(0, length, min(POINTS, length) + 1)[1:]).astype(np.int64))
-    names = [metric for metric in metrics_needed(config) if metric != EPISODES and metric in columns[0]]
+    names = [metric for metric in metrics_needed(config) if metric not in (EPISODES, GAMES) and metric in columns[0]]
     metrics = {metric: np.stack([_means(seed, metric, ends) for seed in columns]) for metric in names}
     return Curve(name, ends * config.batch_size, metrics)
 
@@ -50,7 +50,7 @@ def _means(columns: Mapping[str, np.ndarray], metric: str, ends: np.ndarray) -> 
     An evaluation stands until the next one.
     """
     values = np.asarray(columns[metric], np.float64)
-    weights = np.asarray(columns[EPISODES], np.float64) if is_per_episode(metric) else np.ones(len(values))
+    weights = np.asarray(columns[count_of(metric)], np.float64) if is_per_episode(metric) else np.ones(len(values))
     weights = np.where(np.isfinite(values), weights, 0.0)
     starts = np.concatenate([[0], ends[:-1]])
     total = np.add.reduceat(np.where(weights > 0, values, 0.0) * weights, starts)

@@ -23,10 +23,9 @@ import numpy as np
 
 from courtside.config import Config
 from courtside.health.verdict import ThresholdResult, VerdictTracker, window_unit
-from courtside.metric_names import is_evaluation, is_per_episode
+from courtside.metric_names import EPISODES, RETURN, blank_untold, count_of, is_evaluation
 from courtside.statistics import worst_tenth
 
-RETURN, EPISODES = "charts/episodic_return", "charts/episodes"
 LOST = 0.5
 """What a pass counts that did not last to the end of the run."""
 SPEED = 0.1
@@ -66,7 +65,8 @@ class Score:
 
 def metrics_needed(config: Config) -> tuple[str, ...]:
     """The columns that judging reads."""
-    return tuple(dict.fromkeys((*(t.metric for t in config.thresholds), RETURN, EPISODES)))
+    judged = [threshold.metric for threshold in config.thresholds]
+    return tuple(dict.fromkeys((*judged, RETURN, EPISODES, *map(count_of, judged))))
 
 
 def judge_seed(config: Config, columns: Columns) -> SeedResult:
@@ -105,12 +105,8 @@ def _rows(config: Config, columns: Columns) -> list[dict[str, Any]]:
         at = {"step": (i + 1) * config.batch_size, "update": i + 1}
         row = at | {name: lists[name][i] for name in names if not is_evaluation(name)}
         told = {name: lists[name][i] for name in names if is_evaluation(name) and not math.isnan(lists[name][i])}
-        rows += [row if row.get(EPISODES, 1) else _without_episodes(row), *([at | told] if told else [])]
+        rows += [blank_untold(row), *([at | told] if told else [])]
     return rows
-
-
-def _without_episodes(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: None if is_per_episode(name) else value for name, value in row.items()}
 
 
 def closeness(results: Sequence[ThresholdResult]) -> float:

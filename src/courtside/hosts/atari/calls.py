@@ -1,0 +1,92 @@
+"""How the Atari games of a slice are called: the action out of the shared arrays, what came of it into them. No JAX here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from courtside.hosts.arrays import HostArrays
+from courtside.hosts.atari.game import AtariGame
+from courtside.hosts.facts import EnvFacts
+from courtside.hosts.faults import FAILURES
+
+
+class AtariCalls:
+    """See `kinds.Calls`. The one agent of a game is always there."""
+
+    def __init__(self, envs: list[AtariGame], arrays: HostArrays, facts: EnvFacts) -> None:
+        self.envs = envs
+        self.first_features, self.absent = np.zeros_like(arrays.features), np.zeros_like(arrays.absent)
+        self.games: dict[int, tuple[float, int]] = {}
+        self.notices: list[str] = []
+        self._tells_games = facts.tells_games
+        self._actions, self._reward, self._busy_since = arrays.actions[0][:, 0], arrays.reward[:, 0], arrays.busy_since
+        self._terminated, self._truncated = arrays.terminated[:, 0], arrays.truncated[:, 0]
+        self._final_rows = list(arrays.final_features[:, 0])
+
+    def step(self) -> tuple[list[int], dict[int, BaseException]]:
+        ended, faults = [], {}
+        self.games.clear()
+        self._terminated.fill(False)
+        self._truncated.fill(False)
+        for i, (env, action) in enumerate(zip(self.envs, self._actions.tolist(), strict=True)):
+            self._busy_since[i] = time.monotonic()
+            try:
+                if self._step_one(i, env, action):
+                    ended.append(i)
+            except FAILURES as error:
+                faults[i] = error
+        return ended, faults
+
+    def _step_one(self, i: int, env: AtariGame, action: int) -> bool:
+        """Step one game into its row; says whether the episode ended."""
+        obs, self._reward[i], terminated, truncated, info = env.step(action)
+        self._final_rows[i][:] = obs.reshape(-1)
+        if info:
+            self._tell(i, env, info)
+        if terminated or truncated:
+            self._terminated[i], self._truncated[i] = terminated, truncated and not terminated
+        return terminated or truncated
+
+    def _tell(self, i: int, env: AtariGame, info: dict) -> None:
+        if self._tells_games and "game" in info:
+            self.games[i] = info["game"]
+        if "idle" in info:
+            self.notices.append(describe_idle(env))
+
+    def reset(self, i: int, seed: int | None) -> None:
+        """A game that ends inside the reset, before the agent's next step, counts as one that ended in the step before."""
+        self._busy_since[i] = time.monotonic()
+        self.first_features[i, 0] = self.envs[i].reset(seed).reshape(-1)
+        game = self.envs[i].take_ended()
+        if self._tells_games and game is not None:
+            self.games[i] = game
+
+    def adopt(self, i: int, env: AtariGame) -> None:
+        self.envs[i] = env
+
+
+def describe_idle(env: AtariGame) -> str:
+    """Why a game of an evaluation was cut, in words."""
+    fire = (
+        " Often the ball was never fired: draw actions instead of taking the likeliest."
+        if "FIRE" in env.action_names
+        else ""
+    )
+    return (
+        f"A game of {env.game} was cut, since there was no point and no lost life in {env.options.idle_limit:,} steps "
+        f"(the option idle_limit).{fire}"
+    )
+
+
+def play_randomly(env: AtariGame) -> Callable[[int], bool]:
+    """A function that takes random step number `count` and says whether the episode ended; actions are drawn beforehand."""
+    actions = np.random.default_rng(0).integers(env.action.n, size=32).tolist()
+
+    def step(count: int) -> bool:
+        _, _, terminated, truncated, _ = env.step(actions[count % 32])
+        return terminated or truncated
+
+    return step

@@ -1,0 +1,101 @@
+"""Names of games, options, what goes into a checkpoint."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from courtside import preprocess, registry, spaces
+from courtside.config import Config, override
+from courtside.errors import ConfigError
+from courtside.hosts.atari import ids
+from courtside.hosts.atari.options import AtariOptions, for_evaluation, list_options, read, tell
+from courtside.hosts.kinds import full_id, kind_of
+
+
+@pytest.mark.parametrize(
+    ("typed", "runs_as", "says"),
+    [
+        ("atari:breakout", "atari:breakout", ""),
+        ("atari:SpaceInvaders", "atari:space_invaders", ""),
+        ("BreakoutNoFrameskip-v4", "atari:breakout", "runs as atari:breakout. "),
+        ("Breakout-v4", "atari:breakout", "2 to 4 frames"),
+        ("BreakoutDeterministic-v4", "atari:breakout", "the 4 frames"),
+        ("ALE/UpNDown-v5", "atari:up_n_down[sticky=0.25]", "the 4 frames"),
+        ("PongNoFrameskip-v0", "atari:pong[sticky=0.25]", "runs as"),
+        ("atari:pong[ sticky=0.1 , stack=2 ]", "atari:pong[sticky=0.1,stack=2]", ""),
+    ],
+)
+def test_ids_lead_to_games(typed, runs_as, says):
+    source = registry.find_env(typed)
+    assert full_id(source) == runs_as
+    assert says in source.note
+    assert bool(says) == bool(source.note)
+
+
+@pytest.mark.parametrize("env_id", ["gym:ALE/Breakout-v5", "gym:BreakoutNoFrameskip-v4"])
+def test_gymnasium_keeps_its_own(env_id):
+    assert registry.find_env(env_id).kind == "gym"
+    env = kind_of(env_id).build(env_id)
+    assert env.observation_space.shape == (210, 160, 3)
+    env.close()
+
+
+def test_other_ids_are_left_alone():
+    assert all(ids.recognise(name) is None for name in ("CartPole-v1", "MountainCar-v0", "cartpole", "FrozenLake-v4"))
+
+
+@pytest.mark.parametrize(
+    ("env_id", "says"),
+    [
+        ("atari:breakot", "named 'breakot'. Did you mean breakout"),
+        ("ALE/Breakot-v5", "Did you mean breakout"),
+        ("atari:warlords", "two players"),
+        ("ALE/Breakout-ram-v5", "memory instead of the picture"),
+        ("atari:pong[stack", "cannot be read"),
+    ],
+)
+def test_bad_ids_are_one_sentence(env_id, says):
+    with pytest.raises(ConfigError) as caught:
+        registry.find_env(env_id)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        ({"stak": "4"}, "Did you mean stack"),
+        ({"sticky": "1.5"}, "between 0.0 and 0.99"),
+        ({"screen_size": "20"}, "between 36 and 160"),
+        ({"life_loss": "maybe"}, "must be"),
+    ],
+)
+def test_bad_options_are_one_sentence(told, says):
+    with pytest.raises(ConfigError) as caught:
+        registry.build_world(registry.find_env("atari:breakout"), told)
+    assert says in str(caught.value)
+
+
+def test_one_task_has_one_name():
+    assert tell("breakout[sticky=0.25]", {"sticky": "0", "life-loss": "no"}) == "breakout[life_loss=false]"
+    assert for_evaluation("atari:pong[stack=2]") == "atari:pong[stack=2,evaluation=true]"
+    game, options = read("atari:pong[evaluation=true]")
+    assert (game, options.ends_with_life, options.clips) == ("pong", False, False)
+    assert {option.name for option in list_options()} == {*AtariOptions.__annotations__} - {"evaluation"}
+
+
+def test_the_pipeline_is_declared_and_differences_are_told_in_words():
+    box, action = spaces.Box(0.0, 255.0, (84, 84, 4), "uint8"), spaces.Discrete(4)
+    spec = SimpleNamespace(names=("agent",), observation=box, action=action, per_agent=())
+    plain = override(Config(), env_id="atari:breakout")
+    there = preprocess.describe_pipeline(plain, spec)
+    assert there["atari"]["frame_skip"] == 4
+    same = preprocess.describe_pipeline(override(plain, env_id="Breakout-v4", env_options=("idle_limit=9",)), spec)
+    assert preprocess.difference(there, same) == []
+    other = preprocess.describe_pipeline(override(plain, env_options=("frame_skip=2",)), spec)
+    assert preprocess.difference(there, other) == ["atari.frame_skip: 4 in the checkpoint, 2 here"]
+
+
+def test_a_preset_of_a_game_is_found_by_any_of_its_ids():
+    assert {registry.world_name(name) for name in ("atari:breakout", "ALE/Breakout-v5")} == {"atari:breakout"}

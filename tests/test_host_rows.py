@@ -1,0 +1,66 @@
+"""A world outside JAX whose observations are bytes: the same run as with numbers; whole games; exact resume of Atari."""
+
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from courtside import checkpoint
+from courtside.config import Config, override
+from courtside.engines import make_engine
+from courtside.engines.host_engine import HostEngine
+from courtside.registry import EnvSource
+from tree_equality import assert_bit_equal, assert_close
+
+HOSTS = Path(__file__).parent / "hosts"
+CONFIG = override(
+    Config(), num_envs=3, num_steps=8, num_minibatches=2, update_epochs=2, hidden_sizes=(8,), total_timesteps=24 * 10,
+    workers="serial", eval_episodes=3,
+)  # fmt: skip
+
+
+def assert_same_shapes(a, b):
+    assert jax.tree.map(lambda x: (x.shape, x.dtype), a) == jax.tree.map(lambda x: (x.shape, x.dtype), b)
+
+
+def test_bytes_and_numbers_make_the_same_run(monkeypatch):
+    """Rollout, learning, evaluation; episodes end by themselves and by the clock. Checkpoints of both fit each other."""
+    monkeypatch.syspath_prepend(HOSTS)
+    config, source = override(CONFIG, env_id="byte_envs:Screen"), EnvSource("module", "byte_envs:Screen")
+    found = []
+    for packed in (True, False):
+        engine = HostEngine(config, source, packed)
+        assert engine.host.reset(0).dtype == (np.uint8 if packed else np.float32)
+        state, rows = engine.run_chunk(engine.init(), 3)
+        found.append((state, rows, engine.play(state.policy, 5, 3, False).returns, engine.template()))
+        engine.close()
+    assert found[0][1]["charts/truncated"].max() > 0
+    (state, rows, played, template), others = found[0], found[1]
+    for name in ("charts/episodes", "charts/episodic_return", "charts/episodic_length", "charts/reward"):
+        np.testing.assert_array_equal(rows[name], others[1][name])
+    np.testing.assert_array_equal(played, others[2])
+    # The compiler fuses other things with the product that follows, so the last bit of a sum may differ.
+    learned = {name: column for name, column in rows.items() if name.startswith("losses/")}
+    assert_close((state.learners, learned), (others[0].learners, {name: others[1][name] for name in learned}))
+    assert_same_shapes(template, others[3])
+
+
+ATARI = override(
+    CONFIG, env_id="atari:breakout", env_options=("screen_size=36", "max_frames=40", "noop_max=3", "sticky=0.25"),
+    num_envs=2, total_timesteps=16 * 10, torso="mlp",
+)  # fmt: skip
+
+
+def test_atari_goes_on_bit_for_bit_from_a_checkpoint_and_tells_whole_games(tmp_path):
+    """From a state on disk, after the envs themselves have long gone on."""
+    engine = make_engine(ATARI)
+    try:
+        moment, rows = engine.run_chunk(engine.init(), 2)
+        assert rows["charts/games"].sum() >= 2
+        assert 5 < np.nanmean(rows["charts/game_length"]) <= 10
+        checkpoint.save(tmp_path / "moment", moment, {})
+        expected = engine.run_chunk(moment, 2)
+        found = engine.run_chunk(checkpoint.load(tmp_path / "moment", engine.template())[0], 2)
+        assert_bit_equal(found, expected)
+    finally:
+        engine.close()

@@ -1,0 +1,91 @@
+"""The preset `breakout` learns visibly in 100,000 steps on a CPU: its whole-game score beside a random player's.
+
+    python bench/breakout_learns.py
+    python bench/breakout_learns.py --plan 100000
+
+The run is the preset's own, planned over 10 million steps, and stopped as Ctrl-C would stop it: learning rate and clip range
+are those of the first hundredth. `--plan` plans another length, over which both fall to 0. The newest policy then plays whole
+games as `courtside eval RUN --last` does, actions drawn; so does a player whose actions are all equally likely. Passes, with
+exit status 0, when the policy's mean score is at least `--goal` times the random one. The last line is JSON.
+"""
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+import courtside
+from courtside.config import EnvConfig
+from courtside.events import Event, Progress
+from courtside.hosts.env_host import make_host
+
+GAME = "atari:breakout"
+NUM_ACTIONS = 4
+RANDOM_GAMES = 4
+"""Games of the random player for each of the policy's: they are short, and the goal rests on their mean."""
+
+
+class Stopwatch:
+    """Tells how the run goes, and stops it after `budget` steps."""
+
+    def __init__(self, budget: int) -> None:
+        self.budget, self.told = budget, 0
+        self.begun = time.perf_counter()
+
+    def on(self, event: Event) -> None:
+        if not isinstance(event, Progress):
+            return
+        if event.step >= self.told + 10_000:
+            self.told = event.step
+            score = event.rows[-1].get("charts/game_score", float("nan"))
+            passed = time.perf_counter() - self.begun
+            print(f"step {event.step:,}, {passed:.0f} s: game score {score:.1f}", file=sys.stderr, flush=True)
+        if event.step >= self.budget:
+            self.budget = sys.maxsize  # a second signal would end this script
+            signal.raise_signal(signal.SIGINT)
+
+
+def random_scores(games: int, seed: int) -> np.ndarray:
+    """Whole-game scores of a player whose actions are all equally likely, one game in each env."""
+    host = make_host(GAME, games, EnvConfig(), packed=True, for_evaluation=True)
+    drawn = np.random.default_rng(seed)
+    host.reset(seed)
+    scores = np.full(games, np.nan)
+    while np.isnan(scores).any():
+        step = host.step(drawn.integers(NUM_ACTIONS, size=(games, 1)))
+        scores = np.where(step.ended & np.isnan(scores), step.episode_return[:, 0], scores)
+    host.close()
+    return scores
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--preset", default="breakout")
+    parser.add_argument("--steps", type=int, default=100_000, help="how far the run goes")
+    parser.add_argument("--plan", type=int, help="planned length (default: the preset's)")
+    parser.add_argument("--games", type=int, default=30, help="of the policy; a random player has four times as many")
+    parser.add_argument("--goal", type=float, default=3.0, help="times the random score")
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    plan = {} if args.plan is None else {"total_timesteps": args.plan}
+    with tempfile.TemporaryDirectory() as runs_dir:
+        settings = {"seed": args.seed, "eval_every": 0, "runs_dir": runs_dir, **plan}
+        result = courtside.train(args.preset, view=Stopwatch(args.steps), **settings)
+        trained = courtside.evaluate(result.run_dir, episodes=args.games, which="last")
+    chance = random_scores(RANDOM_GAMES * args.games, args.seed)
+    ratio = trained.mean / float(chance.mean())
+    print(f"after {result.step:,} steps ({result.seconds:.0f} s, {result.step / result.seconds:.0f} steps/s)")
+    print(f"policy {trained.mean:.2f} ± {trained.std:.2f} over {args.games} whole games")
+    print(f"random {chance.mean():.2f} ± {chance.std():.2f} over {len(chance)} whole games")
+    print(f"{ratio:.1f} times random (goal {args.goal:g}): {'passed' if ratio >= args.goal else 'MISSED'}")
+    record = {"step": result.step, "seconds": result.seconds, "policy": trained.mean, "random": float(chance.mean())}
+    print(json.dumps(record | {"ratio": ratio, "returns": trained.returns}))
+    sys.exit(int(ratio < args.goal))
+
+
+if __name__ == "__main__":
+    main()

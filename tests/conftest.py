@@ -51,20 +51,7 @@ jax.config.update("jax_compilation_cache_dir", os.environ["COURTSIDE_CACHE_DIR"]
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
 
-import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
-
-from courtside import backend  # noqa: E402
 
 settings.register_profile("courtside", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("courtside")
-
-
-@pytest.fixture(scope="module")
-def shipped_compiler():
-    """Programs as users get them: for tests that hold two different programs against each other, bit for bit."""
-    told, options = os.environ.get("XLA_FLAGS", ""), backend.compiler_options
-    extra = {"xla_cpu_use_fusion_emitters": True} if QUICK_COMPILER in told else {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(backend, "compiler_options", lambda effort: {**(options(effort) or {}), **extra})
-        yield

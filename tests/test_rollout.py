@@ -14,6 +14,7 @@ from courtside.config import Config, override
 from courtside.envs.base import EnvSpec, make_timestep
 from courtside.hosts.base import GameEnds, HostStep
 from courtside.registry import make_jax_env
+from courtside.rollout import Turn
 from courtside.spaces import Box, Discrete
 from courtside.types import EpisodeEnd
 from tree_equality import assert_bit_equal
@@ -224,7 +225,7 @@ class CountingHost:
 
 def collect_from(host, choose, features, num_steps):
     alone = team.make_team(CONFIG, host.spec)
-    return rollout.collect_host(host, alone, choose, features, num_steps)
+    return rollout.collect_host([Turn(host, choose)], alone, features, num_steps)
 
 
 def test_collect_host_copies_what_the_host_reuses_and_keeps_the_unclipped_draw():
@@ -274,7 +275,7 @@ def nothing(features, t):
 def test_with_values_a_rollout_keeps_those_instead_of_last_observations():
     host = CuttingHost()
     alone = team.make_team(CONFIG, host.spec)
-    _, r = rollout.collect_host(host, alone, nothing, host.reset(0), 12, lambda rows: 2 * rows[..., 0])
+    _, r = rollout.collect_host([Turn(host, nothing, lambda rows: 2 * rows[..., 0])], alone, host.reset(0), 12)
     assert r.final_features is None
     np.testing.assert_array_equal(r.final_value.ravel(), [0, 0, 0, 0, 10, 0, 0, 0, 0, 10, 0, 0])
 
@@ -284,7 +285,7 @@ def test_whole_games_are_told_apart_from_episodes():
     alone = team.make_team(CONFIG, host.spec)
     told = []
     for _ in range(2):
-        _, r = rollout.collect_host(host, alone, nothing, host.reset(0), 8)
+        _, r = rollout.collect_host([Turn(host, nothing)], alone, host.reset(0), 8)
         told.append(rollout.summarize_episodes(r.ends, alone.names, r.truncated, r.games))
     names = ("charts/episodes", "charts/games", "charts/game_score", "charts/game_length")
     assert [float(told[1][name]) for name in names] == [1, 1, 100, 10]
@@ -295,7 +296,7 @@ def test_whole_games_are_told_apart_from_episodes():
 def test_columns_are_used_again_by_the_next_rollout_but_one():
     host, memory = CountingHost(), rollout.HostColumns()
     alone = team.make_team(CONFIG, host.spec)
-    lasts = [rollout.collect_host(host, alone, nothing, host.reset(k), 2, None, memory)[0] for k in (0, 10, 20)]
+    lasts = [rollout.collect_host([Turn(host, nothing)], alone, host.reset(k), 2, memory)[0] for k in (0, 10, 20)]
     assert [last.item() for last in lasts] == [22, 12, 22]
     assert np.shares_memory(lasts[0], lasts[2])
 
@@ -319,8 +320,8 @@ class LeavingHost(CountingHost):
 def test_a_host_marks_the_same_steps():
     host, pair = LeavingHost(), team.make_team(CONFIG, Leaving.spec)
     choose = lambda features, t: [np.zeros((1, 2), np.int32)]  # noqa: E731
-    first = rollout.collect_host(host, pair, choose, np.zeros((1, 2, 1), np.float32), 3)
-    second = rollout.collect_host(host, pair, choose, first.features, 3)
+    first = rollout.collect_host([Turn(host, choose)], pair, np.zeros((1, 2, 1), np.float32), 3)
+    second = rollout.collect_host([Turn(host, choose)], pair, first.features, 3)
     active = np.concatenate([first.rollout.active, second.rollout.active])[:, 0].astype(int).T.tolist()
     assert active == [[1, 1, 0, 0, 1, 1], [1, 1, 1, 1, 1, 1]]
 

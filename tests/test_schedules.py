@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from courtside.errors import ConfigError
-from courtside.schedules import Schedule, parse_schedule
+from courtside.schedules import Schedule, parse_schedule, value_at, write_schedule
 
 GOOD = {
     "2.5e-4": Schedule(2.5e-4, 2.5e-4),
@@ -21,10 +21,13 @@ GOOD = {
     "warmup(0.05, linear(2.5e-4, 0))": Schedule(2.5e-4, 0, warmup=0.05),
     "warmup(0.1, 3e-4)": Schedule(3e-4, 3e-4, warmup=0.1),
     "warmup(1, exponential(1, 2))": Schedule(1, 2, exponential=True, warmup=1.0),
+    "decay(2.5e-4, 2_000_000)": Schedule(2.5e-4, 0, exponential=True, half_life=2e6),
+    "decay(1, 1e6, 0.1)": Schedule(1, 0.1, exponential=True, half_life=1e6),
 }
 BAD = [
     "", "fast", "nan", "inf", "linear", "linear()", "linear(1)", "linear(1, 2, 3)", "linear(a, 0)", "linear(nan, 0)",
     "constant()", "constant(1, 2)", "cosine(1, 0)", "linear(1, 0", "linear(1, 0))", "1e-4 2e-4", "warmup(0.1, fast)",
+    "decay", "decay(1)", "decay(1, 2, 0, 0)", "decay(1, soon)", "decay(1, , 0)", "decay()",
 ]  # fmt: skip
 
 
@@ -40,7 +43,39 @@ def test_bad_forms_name_the_setting_the_value_and_the_forms(text):
     message = str(caught.value)
     assert message.startswith("--learning-rate is ")
     assert "linear(start, end)" in message
+    assert "decay(start, half_life)" in message
     assert "warmup(fraction, schedule)" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("decay(1e-3, 0)", "the half-life of a decay is a number of environment steps, 1 or more"),
+        ("decay(1e-3, -5)", "the half-life of a decay is a number of environment steps, 1 or more"),
+        ("decay(1e-3, 1e6, 1)", "falls from its start to its floor; write a floor of 0.001 or less"),
+        ("warmup(0.1, decay(1e-3, 1e6))", "a warmup lasts a share of the planned run and a decay knows no plan"),
+    ],
+)
+def test_a_decay_says_what_it_takes(text, told):
+    with pytest.raises(ConfigError, match=told):
+        parse_schedule(text)
+
+
+@pytest.mark.parametrize("text", GOOD)
+def test_what_is_written_is_read_back(text):
+    schedule = parse_schedule(text)
+    assert parse_schedule(write_schedule(schedule)) == schedule
+
+
+def test_a_decay_halves_towards_its_floor_whatever_the_plan():
+    schedule = parse_schedule("decay(1, 1000, 0.2)")
+    values = [value_at(schedule, step, planned) for planned in (1000, 10**6) for step in (0, 1000, 2000)]
+    assert values == pytest.approx([1, 0.6, 0.4] * 2)
+
+
+def test_only_what_the_plan_changes_is_tied_to_it():
+    tied = [text for text in GOOD if parse_schedule(text).is_tied]
+    assert tied == [text for text in GOOD if text.startswith(("linear", "exponential", "warmup"))]
 
 
 @pytest.mark.parametrize("text", ["exponential(1e-3, 0)", "exponential(0, 1)", "exponential(-1, 1)"])

@@ -146,7 +146,8 @@ def test_finished_run_is_not_resumed_but_can_be_extended(tmp_path):
     watcher = Meddler(Notice, 10**9, lambda: None)
     longer = session.resume(run, view=watcher, total_timesteps=4096)
     assert longer.step == 4096
-    assert any("schedules" in event.text for event in watcher.seen if isinstance(event, Notice))
+    told = "--learning-rate jumps from 0 to "
+    assert any(told in event.text for event in watcher.seen if isinstance(event, Notice))
     assert runlog.read_config(run).run.total_timesteps == 4096
 
 

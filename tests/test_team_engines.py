@@ -19,7 +19,7 @@ from courtside.envs.base import EnvSpec, make_timestep
 from courtside.envs.opponents import Frozen, WithOpponents
 from courtside.errors import EnvContractError
 from courtside.hosts.env_host import make_host
-from courtside.rollout import collect_host
+from courtside.rollout import Turn, collect_host
 from courtside.spaces import Discrete
 from tree_equality import assert_bit_equal, assert_close, differs
 
@@ -145,7 +145,7 @@ def test_an_agent_that_joins_late_learns_from_no_step_before_it_came(monkeypatch
     try:
         trio = team.make_team(CONFIG, host.spec)
         nothing = lambda features, t: [np.zeros((1, 3), np.int32)]  # noqa: E731
-        got = collect_host(host, trio, nothing, host.reset(0).copy(), 8)
+        got = collect_host([Turn(host, nothing)], trio, host.reset(0).copy(), 8)
         active = np.asarray(got.rollout.active)[:, 0].astype(int).T.tolist()
         assert active == [[1] * 8, [0, 0, 1, 1] * 2, [1, 1, 0, 0] * 2]
     finally:

@@ -8,9 +8,10 @@ from typing import Any
 
 from courtside.config import MAX_SEED, Config, group_types, setting_hints
 from courtside.errors import ConfigError
+from courtside.hosts.atari import options as atari
 from courtside.schedules import parse_schedule
 from courtside.setting_types import fit, flag_of
-from courtside.words import word_faults
+from courtside.words import split_words, word_faults
 
 ABOVE_0 = {
     "run": ("total_timesteps", "eval_episodes", "keep_checkpoints", "seeds", "checkpoint_seconds", "quit_window"),
@@ -32,7 +33,7 @@ SCHEDULES = {
 
 def find_faults(config: Config) -> list[str]:
     """Every fault at once; ranges are looked at where all types are right. The idle family is not looked at."""
-    checks = [_range_faults, _run_faults, _net_faults, _word_faults, _schedule_faults]
+    checks = [_range_faults, _run_faults, _shift_faults, _net_faults, _word_faults, _game_faults, _schedule_faults]
     checks += [_finite_faults, _replay_faults, _target_faults] if config.is_off_policy else [_ppo_faults]
     return _type_faults(config) or [fault for check in checks for fault in check(config)]
 
@@ -88,6 +89,18 @@ def _run_faults(config: Config) -> list[str]:
             f"--score-cap is {cap}, but it must be above 0, where a return starts; leave it out to never cut an episode."
         )
     return faults
+
+
+def _shift_faults(config: Config) -> list[str]:
+    """Envs outside JAX that take turns."""
+    told, count = config.env.shifts, config.env.num_envs
+    if told not in (0, 1, 2):
+        return [f"--shifts is {told}, but it must be 1, 2, or 0 to let courtside choose."]
+    if told < 2:
+        return []
+    if config.is_off_policy or config.net.lstm_size:
+        return ["--shifts is 2, but only PPO without an LSTM can let its envs take turns; leave it out."]
+    return [f"--shifts is 2, but --num-envs is {count}, which cannot be halved; use an even number."] * (count % 2)
 
 
 def _net_faults(config: Config) -> list[str]:
@@ -146,6 +159,17 @@ def _memory_faults(config: Config) -> list[str]:
 def _word_faults(config: Config) -> list[str]:
     faults = word_faults("--env-options", config.env.env_options, "view_size=5")
     return faults + word_faults("--opponents", config.env.opponents, "blue=random")
+
+
+def _game_faults(config: Config) -> list[str]:
+    """Options of an Atari game, which are known without its emulator; silent where their words cannot even be read."""
+    if _word_faults(config):
+        return []
+    try:
+        atari.describe(config.env.env_id, split_words(config.env.env_options))
+    except ConfigError as error:
+        return [str(error)]
+    return []
 
 
 def _schedule_faults(config: Config) -> list[str]:

@@ -79,6 +79,8 @@ class EnvConfig:
     """How a Gymnasium env is stepped; auto measures and takes the fastest. No effect on JAX worlds."""
     num_workers: int = 0
     """Worker threads or processes; 0 takes one per CPU core."""
+    shifts: int = 0
+    """Groups of envs that take turns outside JAX: while one is stepped, actions are chosen for the other. 0 takes 2 where an accelerator chooses them, else 1."""
     on_worker_failure: Literal["stop", "restart"] = "stop"
     """What to do when an env crashes, hangs or returns NaN: stop with an error, or start a new one in its place."""
     worker_timeout: float = 60.0
@@ -114,7 +116,7 @@ class PPOConfig:
     num_steps: int = 128
     """Steps that each env takes between two updates (T)."""
     learning_rate: str = "2.5e-4"
-    """Adam's step size: a number or a schedule such as `linear(2.5e-4, 0)`, `exponential(1e-3, 1e-5)`, `warmup(0.05, linear(1e-3, 0))`."""
+    """Adam's step size: a number or a schedule such as `linear(2.5e-4, 0)`, `exponential(1e-3, 1e-5)`, `warmup(0.05, linear(1e-3, 0))`, all over the planned run, or `decay(2.5e-4, 2e6)`, halved every 2 million steps whatever the plan."""
     anneal_lr: bool = True
     """Turn a plain learning rate x into `linear(x, 0)`; no effect on a rate that is a schedule already."""
     gamma: float = 0.99
@@ -168,7 +170,7 @@ class MAD4PGConfig:
     pretrain: int = 10_000
     """Entries collected with random actions before learning begins."""
     actor_learn_rate: str = "2.5e-4"
-    """Adam's step size of the actors: a number or a schedule such as `linear(2.5e-4, 0)`."""
+    """Adam's step size of the actors: a number or a schedule such as `linear(2.5e-4, 0)` or `decay(2.5e-4, 2e6)`."""
     critic_learn_rate: str = "5e-4"
     """Adam's step size of the critics: a number or a schedule."""
     update_type: Literal["soft", "hard"] = "soft"

@@ -13,8 +13,8 @@ import numpy as np
 from courtside import config as settings
 from courtside import preprocess
 from courtside.callable_module import make_callable
-from courtside.engines import make_engine
-from courtside.episodes import Episodes
+from courtside.engines import EVALUATION, make_engine
+from courtside.episodes import MAX_EPISODE_STEPS, Episodes
 from courtside.errors import CheckpointError, ConfigError
 from courtside.filming import MAX_FRAMES, Scene, film
 from courtside.loading import LoadedRun, Which, load
@@ -50,6 +50,8 @@ class EvalResult:
     """What the user should know about the checkpoint that was taken, the actions, and the film."""
     video: str | None = None
     """Where the film of the first episodes lies, if one was asked for."""
+    whole_games: bool = False
+    """An episode is a whole game with all its lives, and its return the game's own score, however training is paid."""
 
     def to_json(self) -> dict[str, Any]:
         """For scripts: what is no finite number is null, since JSON has no word for it."""
@@ -88,7 +90,7 @@ def evaluate_run(
     algo, is_off_policy = loaded.config.run.algo, loaded.config.is_off_policy
     greedy = loaded.config.run.eval_deterministic if deterministic is None else deterministic
     seed = evaluation_seed(loaded.config.run.seed, 0) if seed is None else seed
-    played, note = _play(loaded, video, Scene(loaded.policies, seed, episodes, greedy, min(video_episodes, episodes)))
+    played, notes = _play(loaded, video, Scene(loaded.policies, seed, episodes, greedy, min(video_episodes, episodes)))
     undrawn = _note_undrawn(algo) if is_off_policy and deterministic is False else ""
     returns, lengths = np.asarray(played.returns, np.float64), np.asarray(played.lengths)
     summary = summarize(returns)
@@ -107,8 +109,9 @@ def evaluate_run(
         checkpoint=str(loaded.checkpoint),
         step=loaded.step,
         returns=returns.tolist(),
-        notes=(*loaded.notes, *filter(None, (undrawn, note))),
+        notes=(*loaded.notes, *filter(None, (undrawn, *notes))),
         video=None if video is None else str(video),
+        whole_games="atari" in loaded.pipeline,
     )
 
 
@@ -116,8 +119,8 @@ def _note_undrawn(algo: str) -> str:
     return f"{algo} draws no actions: its actors' own are played, without the noise of training."
 
 
-def _play(loaded: LoadedRun, video: str | Path | None, scene: Scene) -> tuple[Episodes, str]:
-    """Build the env anew, make sure that it still is the one trained on, and play; also what to say about the film."""
+def _play(loaded: LoadedRun, video: str | Path | None, scene: Scene) -> tuple[Episodes, list[str]]:
+    """Build the env anew, make sure that it still is the one trained on, and play; also what to say about it."""
     num_envs = min(loaded.config.env.num_envs, scene.episodes)
     config = settings.override(loaded.config, num_envs=num_envs)
     if not config.is_off_policy:  # fewer envs may not fill the minibatches of training
@@ -131,10 +134,19 @@ def _play(loaded: LoadedRun, video: str | Path | None, scene: Scene) -> tuple[Ep
                 "Use the version of the env that the run was trained with."
             )
         filmed = None if video is None else film(video, engine, scene)
+        engine.notices()  # of building the envs, and of the film, which shows what is played now
         played = engine.play(scene.policies, scene.seed, scene.episodes, scene.deterministic)
-        return played, "" if filmed is None else _note_other_film(played, filmed)
+        told = [notice.removeprefix(EVALUATION) for notice in engine.notices()]
+        return played, [*told, _note_endless(played), "" if filmed is None else _note_other_film(played, filmed)]
     finally:
         engine.close()
+
+
+def _note_endless(played: Episodes) -> str:
+    """Episodes that the guard cut, which stops everything that does not end by itself."""
+    count = int(np.sum(np.asarray(played.lengths) >= MAX_EPISODE_STEPS))
+    many = "1 episode" if count == 1 else f"{count:,} episodes"
+    return f"{many} did not end within {MAX_EPISODE_STEPS:,} steps; the score counts as it stood." if count else ""
 
 
 def _note_other_film(played: Episodes, filmed: np.ndarray) -> str:

@@ -15,6 +15,7 @@ from courtside.engines import Engine
 from courtside.engines.host_engine import HostEngine
 from courtside.engines.jax_engine import JaxEngine
 from courtside.errors import ConfigError
+from courtside.hosts.atari.ids import PREFIX
 from courtside.hosts.faults import describe_error
 from courtside.hosts.gym_make import know_games
 from courtside.hosts.gym_spaces import action_layout, make_action_reader
@@ -23,8 +24,10 @@ from courtside.recording import FPS, describe_step, find_renderer, record_episod
 from courtside.types import Policy
 from courtside.video import Frame, write_video
 
-MAX_FRAMES = 5_000
-"""Where the film of one episode of a Gymnasium env breaks off."""
+MAX_FRAMES = 30_000
+"""Where the film of one episode outside JAX breaks off: behind the end of the longest Atari game."""
+ZOOM = 3
+"""Pixels of the film for each of an Atari screen's, a side: those are too few for a line of text."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,10 @@ def _as_taken(engine: HostEngine, actions: np.ndarray) -> Iterable[Any]:
 
 
 def _caption(engine: HostEngine, env: Any, step: int, earned: float, ending: str) -> Frame:
-    return caption_frame(_draw(env), describe_step(engine, step, np.full(1, earned), ending), 1)
+    if not engine.spec.name.startswith(PREFIX):
+        return caption_frame(_draw(env), describe_step(engine, step, np.full(1, earned), ending), 1)
+    frame = _draw(env).repeat(ZOOM, axis=0).repeat(ZOOM, axis=1)
+    return caption_frame(frame, describe_step(engine, step, np.full(1, earned), ending, "score"), 1)
 
 
 def _draw(env: Any) -> Frame:

@@ -60,11 +60,14 @@ def draw_episode(env: Any, draw: Callable[[Any], Any], episode: Trace, fps: int)
     yield from [captioned] * (fps - 1)
 
 
-def describe_step(env: Any, step: int, so_far: Float[np.ndarray, "A"], ending: str = "") -> tuple[str, ...]:
-    """What stands under a frame: the step, what each agent has earned, and at the end how it ended."""
-    names = ("reward",) if env.spec.num_agents == 1 else env.spec.names
-    earned = (f"{name} {_figure(reward)}" for name, reward in zip(names, so_far.tolist(), strict=True))
-    return (f"step {step}", *earned, *([ending] if ending else []))
+def describe_step(
+    env: Any, step: int, so_far: Float[np.ndarray, "A"], ending: str = "", earned: str = "reward"
+) -> tuple[str, ...]:
+    """What stands under a frame: the step, what each agent has earned (`earned` is the word for it where there is but one
+    agent), and at the end how it ended."""
+    names = (earned,) if env.spec.num_agents == 1 else env.spec.names
+    parts = (f"{name} {_figure(reward)}" for name, reward in zip(names, so_far.tolist(), strict=True))
+    return (f"step {step}", *parts, *([ending] if ending else []))
 
 
 def _figure(value: float) -> str:

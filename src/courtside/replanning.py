@@ -7,7 +7,10 @@ from pathlib import Path
 
 from courtside import checkpoint
 from courtside.config import Config, override
+from courtside.config_checks import SCHEDULES
 from courtside.errors import ConfigError
+from courtside.schedules import Schedule, parse_schedule, value_at
+from courtside.setting_types import flag_of
 
 
 def replan(config: Config, folders: Iterable[Path], total_timesteps: int | None) -> tuple[Config, list[str]]:
@@ -23,8 +26,28 @@ def replan(config: Config, folders: Iterable[Path], total_timesteps: int | None)
             f"--total-timesteps is {total_timesteps:,}, but the run is already at step {made:,}; give more to train on, or "
             "evaluate it with `courtside eval`."
         )
-    note = (
-        f"The planned length changes from {config.run.total_timesteps:,} to {total_timesteps:,} steps: schedules now end "
-        "there, so the rates jump to where they stand on the new plan."
-    )
-    return override(config, total_timesteps=total_timesteps), [note]
+    replanned = override(config, total_timesteps=total_timesteps)
+    return replanned, [_describe(config, replanned, made)]
+
+
+def _describe(old: Config, new: Config, made: int) -> str:
+    """What another length does to each schedule at the step where the run stands."""
+    length = f"The planned length changes from {old.run.total_timesteps:,} to {new.run.total_timesteps:,} steps"
+    tied = {name: schedule for name, schedule in schedules_of(old).items() if schedule.is_tied}
+    if not tied or old.num_updates == new.num_updates:
+        return f"{length}; no rate depends on that, so training goes on as it would have."
+    changes = "; ".join(_describe_one(name, schedule, old, new, made) for name, schedule in tied.items())
+    return f"{length}, and schedules over the run end there, so from step {made:,} it is another run: {changes}."
+
+
+def _describe_one(name: str, schedule: Schedule, old: Config, new: Config, made: int) -> str:
+    lengths = [config.num_updates * config.batch_size for config in (old, new)]
+    before, after = (f"{value_at(schedule, made, length):.4g}" for length in lengths)
+    now = f"stays at {after} for now" if before == after else f"jumps from {before} to {after}"
+    return f"{flag_of(name)} {now} and is {schedule.end:.4g} at step {lengths[1]:,}"
+
+
+def schedules_of(config: Config) -> dict[str, Schedule]:
+    """The settings of the run's family that are a number or a schedule, as the learner takes them."""
+    found = {name: parse_schedule(getattr(config.learning, name), flag_of(name)) for name in SCHEDULES[config.family]}
+    return found if config.is_off_policy else found | {"learning_rate": config.learning_rate}

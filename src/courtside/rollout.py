@@ -143,11 +143,11 @@ class HostColumns:
         return now
 
 
-def _put(columns: dict[str, np.ndarray], length: int, name: str, t: int, part: np.ndarray) -> None:
-    """Row t of a column of that length."""
+def _put(columns: dict[str, np.ndarray], name: str, shape: tuple[int, int], place: Any, part: np.ndarray) -> None:
+    """Some rows of a column whose first axes, steps and envs, are `shape`; `place` indexes these."""
     if name not in columns:
-        columns[name] = _aligned_zeros((length, *part.shape), part.dtype)
-    columns[name][t] = part
+        columns[name] = _aligned_zeros((*shape, *part.shape[1:]), part.dtype)
+    columns[name][place] = part
 
 
 def _aligned_zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -157,44 +157,68 @@ def _aligned_zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     return block[start : start + size].view(dtype).reshape(shape)
 
 
-def collect_host(
-    host: Host,
-    team: Team,
-    choose: Callable[[np.ndarray, int], Sequence[np.ndarray]],
-    features: np.ndarray,
-    num_steps: int,
-    value: Callable[[np.ndarray], np.ndarray] | None = None,
-    memory: HostColumns | None = None,
-    note_ends: Callable[[np.ndarray], None] | None = None,
-) -> HostCollected:
-    """The Rollout Phase of a world outside JAX; `choose(features, t)` draws the actions of step t, one array per group.
+class Turn(NamedTuple):
+    """Envs that are stepped together, and what is asked of the policy for them."""
 
-    With `value` (rows [B, A, D] -> V [B, A]) the rollout keeps only the value of last observations that a clock cut off.
+    host: Host
+    choose: Callable[[np.ndarray, int], Sequence[np.ndarray]]
+    """Features and the number of the step -> actions, one array per group."""
+    value: Callable[[np.ndarray], np.ndarray] | None = None
+    """Rows [b, A, D] -> V [b, A]: the rollout then keeps only the value of last observations that a clock cut off."""
+    note_ends: Callable[[np.ndarray], None] | None = None
+    """Is told after each step in which envs an episode ended, for policies that remember."""
+    rows: slice = slice(None)
+    """Which of all envs these are."""
+
+
+def collect_host(
+    turns: Sequence[Turn], team: Team, features: np.ndarray, num_steps: int, memory: HostColumns | None = None
+) -> HostCollected:
+    """The Rollout Phase of a world outside JAX. While one turn's envs are stepped, actions are chosen for the next one's.
+
     With `memory` what comes back lies in it, and is written over by the next call but one.
-    `note_ends` is told after each step in which envs an episode ended, for policies that remember.
     """
-    columns = (memory or HostColumns()).take_turn()
-    _put(columns, num_steps + 1, "features", 0, features)
-    for t in range(num_steps):
-        rows, here = columns["features"][t], ~host.absent
-        actions = choose(rows, t)
-        step = host.step(join_actions(team, actions, np))
-        _put(columns, num_steps + 1, "features", t + 1, step.features)
-        for name, part in _host_row(step, actions, here, value).items():
-            _put(columns, num_steps, name, t, part)
-        if note_ends is not None:
-            note_ends(step.ended)
+    columns, envs = (memory or HostColumns()).take_turn(), len(features)
+    _put(columns, "features", (num_steps + 1, envs), 0, features)
+    for t in range(num_steps + 1):
+        for turn in turns:
+            if t > 0:
+                told = _receive(turn)
+                _put(columns, "features", (num_steps + 1, envs), (t, turn.rows), told.pop("features"))
+                _put_all(columns, (num_steps, envs), (t - 1, turn.rows), told)
+            if t < num_steps:
+                told = _send(turn, team, columns["features"][t, turn.rows], t)
+                _put_all(columns, (num_steps, envs), (t, turn.rows), told)
     rows = columns["features"]
     parts = {name: column for name, column in columns.items() if name != "features"}
     return HostCollected(rows[-1], _host_rollout(team, jax.device_put({**parts, "rows": rows[:-1], "last": rows[-1]})))
 
 
-def _host_row(
-    step: HostStep, actions: Sequence[np.ndarray], here: np.ndarray, value: Callable[[np.ndarray], np.ndarray] | None
-) -> dict[str, np.ndarray]:
-    """What a rollout keeps of one step, beside the features."""
-    row = {f"action {i}": action for i, action in enumerate(actions)}
-    row |= {"here": here, "reward": step.reward, "terminated": step.terminated, "truncated": step.truncated}
+def _put_all(columns: dict[str, np.ndarray], shape: tuple[int, int], place: Any, told: dict[str, np.ndarray]) -> None:
+    for name, part in told.items():
+        _put(columns, name, shape, place, part)
+
+
+def _send(turn: Turn, team: Team, rows: np.ndarray, t: int) -> dict[str, np.ndarray]:
+    """Choose the actions of step t and let the envs begin it."""
+    here, actions = ~turn.host.absent, turn.choose(rows, t)
+    turn.host.send(join_actions(team, actions, np))
+    return {"here": here} | {f"action {i}": action for i, action in enumerate(actions)}
+
+
+def _receive(turn: Turn) -> dict[str, np.ndarray]:
+    """What the step led to."""
+    step = turn.host.recv()
+    told = _host_row(step, turn.value)
+    if turn.note_ends is not None:
+        turn.note_ends(step.ended)
+    return told
+
+
+def _host_row(step: HostStep, value: Callable[[np.ndarray], np.ndarray] | None) -> dict[str, np.ndarray]:
+    """What a rollout keeps of one step."""
+    row = {"features": step.features, "reward": step.reward}
+    row |= {"terminated": step.terminated, "truncated": step.truncated}
     row |= {"ended": step.ended, "return": step.episode_return, "length": step.episode_length}
     if value is None:
         row["final_features"] = step.final_features

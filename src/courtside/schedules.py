@@ -1,7 +1,10 @@
 """Schedules as text: `2.5e-4`, `linear(2.5e-4, 0)`, `exponential(1e-3, 1e-5)`, `warmup(0.05, linear(2.5e-4, 0))`.
 
-Parsed here, without JAX; `ops.schedules` turns the four numbers into a value at any point of the run. Progress runs from
-0 at the first update to 1 at the planned end.
+These are tied to the plan: they run from the first update to the planned end, so another length makes another run.
+`decay(2.5e-4, 2e6)` is not: it halves every 2 million steps whatever the plan, so a run that is stopped early equals the
+beginning of a longer one.
+
+Parsed here, without JAX; `ops.schedules` has the same formula for the compiled programs.
 """
 
 from __future__ import annotations
@@ -12,19 +15,49 @@ from dataclasses import dataclass, replace
 
 from courtside.errors import ConfigError
 
-FORMS = "a number, constant(x), linear(start, end), exponential(start, end) or warmup(fraction, schedule)"
+FORMS = (
+    "a number, constant(x), linear(start, end), exponential(start, end), decay(start, half_life), "
+    "decay(start, half_life, floor) or warmup(fraction, schedule)"
+)
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Four numbers that cover every form, so that members of a population may mix forms in one program."""
+    """A few numbers that cover every form, so that members of a population may mix forms in one program."""
 
     start: float
     end: float
+    """Where it is at the planned end; the floor that a decay never reaches."""
     exponential: bool = False
     """Move by equal factors instead of by equal amounts."""
     warmup: float = 0.0
     """Share of the run during which the value rises linearly from 0."""
+    half_life: float = 0.0
+    """Environment steps in which a decay covers half of the way to its floor; 0 for all other forms."""
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether the planned length changes what it gives at a step."""
+        return not self.half_life and (self.start != self.end or self.warmup > 0)
+
+
+def value_at(schedule: Schedule, step: float, planned: float) -> float:
+    """The value after `step` of `planned` environment steps; `ops.schedules.schedule_value` says the formula."""
+    start, end, share = schedule.start, schedule.end, min(step / planned, 1.0)
+    if schedule.half_life:
+        return end + (start - end) * 0.5 ** (step / schedule.half_life)
+    value = start * (end / start) ** share if schedule.exponential else start + (end - start) * share
+    return value * min(1.0, share / schedule.warmup) if schedule.warmup else value
+
+
+def write_schedule(schedule: Schedule) -> str:
+    """A schedule as a setting holds it."""
+    start, end, half_life = f"{schedule.start:.6g}", f"{schedule.end:.6g}", f"{schedule.half_life:.12g}"
+    if schedule.half_life:
+        return f"decay({start}, {half_life}, {end})" if schedule.end else f"decay({start}, {half_life})"
+    kind = "exponential" if schedule.exponential else "linear"
+    inner = f"constant({start})" if start == end else f"{kind}({start}, {end})"
+    return f"warmup({schedule.warmup:.6g}, {inner})" if schedule.warmup else inner
 
 
 def parse_schedule(text: str, name: str = "schedule") -> Schedule:
@@ -40,15 +73,30 @@ def parse_schedule(text: str, name: str = "schedule") -> Schedule:
     if kind == "warmup":
         return _parse_warmup(inside, text, name)
     values = [number for part in inside.split(",") if (number := _number(part)) is not None]
-    wanted = {"constant": 1, "linear": 2, "exponential": 2}.get(kind, 0)
-    if len(values) != wanted or inside.count(",") != wanted - 1:
+    wanted = {"constant": (1,), "linear": (2,), "exponential": (2,), "decay": (2, 3)}.get(kind, ())
+    if len(values) not in wanted or inside.count(",") != len(values) - 1:
         raise ConfigError(f"{name} is {text!r}, which is not a schedule; write {FORMS}.")
+    if kind == "decay":
+        return _make_decay(*values, text=text, name=name)
     start, end = values[0], values[-1]
     if kind == "exponential" and not (start > 0 and end > 0):
         raise ConfigError(
             f"{name} is {text!r}, but an exponential schedule needs both ends above 0; use linear(...) to reach 0."
         )
     return Schedule(start, end, exponential=kind == "exponential")
+
+
+def _make_decay(start: float, half_life: float, floor: float = 0.0, *, text: str, name: str) -> Schedule:
+    if half_life < 1:
+        raise ConfigError(
+            f"{name} is {text!r}, but the half-life of a decay is a number of environment steps, 1 or more; write it such as "
+            "decay(2.5e-4, 2e6)."
+        )
+    if floor > start:
+        raise ConfigError(
+            f"{name} is {text!r}, but a decay falls from its start to its floor; write a floor of {start:g} or less."
+        )
+    return Schedule(start, floor, exponential=True, half_life=half_life)
 
 
 def _parse_warmup(inside: str, text: str, name: str) -> Schedule:
@@ -58,7 +106,12 @@ def _parse_warmup(inside: str, text: str, name: str) -> Schedule:
         raise ConfigError(
             f"{name} is {text!r}, but warmup takes a share of the run from 0 to 1 and a schedule, such as warmup(0.05, linear(2.5e-4, 0))."
         )
-    return replace(parse_schedule(rest, name), warmup=share)
+    risen = parse_schedule(rest, name)
+    if risen.half_life:
+        raise ConfigError(
+            f"{name} is {text!r}, but a warmup lasts a share of the planned run and a decay knows no plan; leave one of them out."
+        )
+    return replace(risen, warmup=share)
 
 
 def _number(text: str) -> float | None:

@@ -29,6 +29,7 @@ from courtside.runlog import RunLog
 from courtside.stopping import ScoreStop, ScoreWatch
 from courtside.train import run as run_training
 from courtside.types import TrainState
+from courtside.wall import with_wall
 
 if TYPE_CHECKING:
     from courtside.population.session import PopulationResult
@@ -191,7 +192,8 @@ def _drive(
     saver = Saver(log.folder, config, pipeline_of(config, engine), memory.tree_mb(engine.template()))
     insurer = _insure(config, engine, saver, account)
     course = _Course(config, log, saver, done)
-    events = run_training(config, engine=engine, state=state, insurance=insurer, watch=watch)
+    updates = run_training(config, engine=engine, state=state, insurance=insurer, watch=watch)
+    events = with_wall(updates, engine, log.folder)
     begun = time.perf_counter()
     with Signals() as signals, contextlib.closing(log):
         for event in events:

@@ -133,6 +133,7 @@ def _updates(
             yield Notice(stopping.stop_sentence(watch.stop))
         if evaluation_is_due(config, update, is_over(config, update, watch)):
             state, event = _evaluate(config, engine, state, update)
+            yield from map(Notice, engine.notices())
             yield event
         if insurance is not None and watch.stop is None:
             state = yield from insurance.check(state, records)

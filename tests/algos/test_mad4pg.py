@@ -327,6 +327,10 @@ def test_schedules_and_noise_follow_the_run_and_the_score():
     alone = make(LONE, **PLAIN | {"e": "linear(0.4, 0)", "anneal": "schedule"})[1]
     _, rows = learn(players, alone, 2, ends=ends)
     np.testing.assert_allclose([row["charts/noise_scale"] for row in rows], [0.4 * 0.95, 0.4 * 0.9], rtol=1e-5)
+    halving = {"e": f"decay(0.4, {T * B})", "actor_learn_rate": f"decay(1e-3, {T * B}, 2e-4)", "anneal": "schedule"}
+    _, rows = learn(players, make(LONE, **PLAIN | halving)[1], 2, ends=ends)
+    np.testing.assert_allclose([row["charts/noise_scale"] for row in rows], [0.2, 0.1], rtol=1e-5)
+    np.testing.assert_allclose([row["charts/actor_learn_rate"] for row in rows], [1e-3, 6e-4], rtol=1e-5)
 
 
 def test_noise_is_measured_against_the_policy_that_acted():

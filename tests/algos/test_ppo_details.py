@@ -304,7 +304,7 @@ def half(batch):
 
 
 def policy_loss(setup, hyper, state, batch, progress=0.0):
-    (loss, parts), grads = loss_jit(state.params, setup, hyper, jnp.float32(progress), batch)
+    (loss, parts), grads = loss_jit(state.params, setup, hyper, progress * hyper.clip_coef.horizon, batch)
     return loss, dict(zip(ppo.LOSS_NAMES, parts, strict=False)), grads
 
 

@@ -104,6 +104,10 @@ def test_a_damaged_best_offers_the_newest(small_run, tmp_path, capsys):
         (["--best", "--last"], "not allowed with"),
         (["--episode", "3"], "Did you mean --episodes"),
         (["--seed", "-1"], "--seed is '-1'"),
+        (
+            ["--env-options", "stack=2"],
+            "--env-options is a setting, and a run is evaluated with those that it was trained with",
+        ),
         (["--seed", str(10**20)], "but it must be a whole number from 0 to 4294967295."),
     ],
 )

@@ -5,19 +5,21 @@ from __future__ import annotations
 import jax.numpy as jnp
 import pytest
 
+from courtside.algos.ppo import make_hyper
 from courtside.config import override
 from courtside.health.findings import KINDS
-from courtside.health.insurance import rate_at, settling
+from courtside.health.insurance import settling
 from courtside.health.remedies import REMEDIES, apply, flags, follow, for_kinds, scaled, shrink, widen
-from courtside.ops.schedules import make_schedule_numbers, schedule_value
+from courtside.ops.schedules import schedule_value
 from courtside.population.batch import program_key
 from courtside.presets import PRESETS, find_preset
-from courtside.schedules import parse_schedule
+from courtside.schedules import value_at
 
 
 def test_schedules_keep_their_form():
     assert scaled("1e-3", 0.1) == "0.0001"
     assert scaled("linear(3e-3, 1e-3)", 1 / 3) == "linear(0.001, 0.000333333)"
+    assert scaled("decay(3e-3, 1234567, 3e-4)", 1 / 3) == "decay(0.001, 1234567, 0.0001)"
     assert scaled("warmup(0.05, exponential(1e-2, 1e-4))", 0.1) == "warmup(0.05, exponential(0.001, 1e-05))"
 
 
@@ -74,21 +76,24 @@ def test_a_rate_that_runs_out_starts_where_the_rate_stands():
     config = override(find_preset("cartpole"), learning_rate="1e-2", anneal_lr=False)
     update = config.num_updates // 2
     changed = override(config, **settling(update)(config))
-    progress = update / config.num_updates
-    assert rate_at(changed.learning_rate, progress) == pytest.approx(1e-2, rel=1e-4)
-    assert rate_at(changed.learning_rate, 1.0) == 0.0
-    assert rate_at(parse_schedule("exponential(1e-2, 1e-4)"), 0.5) == pytest.approx(1e-3)
+    assert value_at(changed.learning_rate, update, config.num_updates) == pytest.approx(1e-2, rel=1e-4)
+    assert value_at(changed.learning_rate, 1, 1) == 0.0
+    falling = override(config, learning_rate=f"decay(1e-2, {update * config.batch_size})")
+    assert settling(update)(falling) == {"learning_rate": changed_by(update, config, 0.5e-2)}
+
+
+def changed_by(update, config, rate):
+    return f"linear({rate / (1 - update / config.num_updates):.6g}, 0)"
 
 
 def test_a_rate_that_runs_out_agrees_with_the_learner_behind_a_warm_up():
     config = override(find_preset("cartpole"), learning_rate="warmup(0.4, linear(1e-2, 0))")
     update = config.num_updates // 2
     progress = update / config.num_updates
-    numbers = make_schedule_numbers(config.learning_rate)
-    assert rate_at(config.learning_rate, progress) == pytest.approx(1e-2 * (1 - progress), rel=1e-5)
-    assert rate_at(config.learning_rate, 0.2) == pytest.approx(float(schedule_value(numbers, jnp.float32(0.2))))
+    numbers = make_hyper(config).learning_rate
+    assert float(schedule_value(numbers, jnp.int32(update))) == pytest.approx(1e-2 * (1 - progress), rel=1e-5)
     changed = override(config, **settling(update)(config))
-    assert rate_at(changed.learning_rate, progress) == pytest.approx(1e-2 * (1 - progress), rel=1e-5)
+    assert value_at(changed.learning_rate, progress, 1) == pytest.approx(1e-2 * (1 - progress), rel=1e-5)
 
 
 def test_a_remedy_takes_the_settings_of_the_family():

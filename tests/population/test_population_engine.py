@@ -14,8 +14,6 @@ from courtside.population.engine import PopulationEngine
 from courtside.presets import find_preset
 from tree_equality import assert_bit_equal
 
-pytestmark = pytest.mark.usefixtures("shipped_compiler")
-
 BASE = override(find_preset("cartpole"), total_timesteps=2_048, num_envs=4, num_steps=16, eval_episodes=3)
 CONFIGS = [override(BASE, seed=seed, learning_rate=rate) for seed, rate in ((1, 1e-3), (2, 1e-3), (3, 1e-2))]
 UPDATES = 6

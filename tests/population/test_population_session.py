@@ -22,8 +22,6 @@ from courtside.population import session as population
 from courtside.population.members import find_member, member_dirs
 from courtside.population.plan import plan_waves
 
-pytestmark = pytest.mark.usefixtures("shipped_compiler")
-
 SMALL = {"total_timesteps": 4_096, "num_envs": 4, "num_steps": 32, "eval_episodes": 4, "tensorboard": False, "seed": 5}
 
 

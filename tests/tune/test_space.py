@@ -118,6 +118,7 @@ def test_empty_space():
         ("linear(0.02, 0.005)", "linear(0.1, 0.025)"),
         ("warmup(0.05, exponential(1e-2, 1e-3))", "warmup(0.05, exponential(0.1, 0.01))"),
         ("constant(0.3)", "constant(0.1)"),
+        ("decay(0.02, 2e6, 0.002)", "decay(0.1, 2000000, 0.01)"),
         ("0", "0.1"),
     ],
 )

@@ -134,7 +134,7 @@ def update_keys(key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray, PRNGKeyA
 
 def noise_scale(hyper: Hyper, update: Array, scores: ScoreWindow) -> Float[Array, ""]:
     """The scale by schedule, or annealed from there by the mean score of the last episodes."""
-    planned = schedule_value(hyper.noise, update / hyper.num_updates)
+    planned = schedule_value(hyper.noise, update)
     annealed = annealed_scale(planned, hyper.noise_min, hyper.anneal_max, mean_score(scores))
     return jnp.where(hyper.follows_score > 0, annealed, planned)
 
@@ -152,7 +152,7 @@ def loss_metrics(
     """Means over the gradient steps; not a number where there were none."""
     steps = count.astype(jnp.float32)
     means = descent.sums[index] / steps
-    progress = (learner.update - 1) / hyper.num_updates
+    update = learner.update - 1
     param_norm = optax.tree.norm((learner.params, learner.critic))
     gap = optax.tree.norm(optax.tree.sub(learner.critic, learner.target_critic)) / optax.tree.norm(learner.critic)
     mean_reward = jnp.mean(rollout.reward)
@@ -166,8 +166,8 @@ def loss_metrics(
         "losses/param_norm": param_norm,
         "losses/target_gap": gap,
         "health/first_bad": bad.astype(jnp.float32),
-        "charts/actor_learn_rate": schedule_value(hyper.actor_rate, progress),
-        "charts/critic_learn_rate": schedule_value(hyper.critic_rate, progress),
+        "charts/actor_learn_rate": schedule_value(hyper.actor_rate, update),
+        "charts/critic_learn_rate": schedule_value(hyper.critic_rate, update),
         "charts/learning_steps": memory.learning_steps.astype(jnp.float32),
         "charts/reward": mean_reward,
         "replay/size": ring.size(memory.ring).astype(jnp.float32),

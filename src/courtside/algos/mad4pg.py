@@ -316,8 +316,7 @@ def _step_group(
     member: Array | None,
 ) -> OffPolicyLearner:
     """Adam for actor and critic, then the slow copies."""
-    progress = learner.update / hyper.num_updates
-    rates = (schedule_value(hyper.actor_rate, progress), schedule_value(hyper.critic_rate, progress))
+    rates = tuple(schedule_value(rate, learner.update) for rate in (hyper.actor_rate, hyper.critic_rate))
     opt_states = (_pick(learner.opt_state, member), learner.critic_opt_state)
     moved, states = [], []
     for params, grad, opt_state, rate in zip(network, grads, opt_states, rates, strict=True):

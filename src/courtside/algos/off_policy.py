@@ -56,8 +56,6 @@ class Hyper(eqx.Module):
     adam_eps: Float[Array, "*P"]
     per_alpha: Float[Array, "*P"]
     per_beta: Float[Array, "*P"]
-    num_updates: Float[Array, "*P"]
-    """Planned updates: where the schedules end."""
     pretrain: Int[Array, "*P"]
     learns: Bool[Array, "*P"]
     """Whether gradient steps are taken at all; off to time the rollouts alone."""
@@ -78,11 +76,12 @@ class Memory(eqx.Module):
 def make_hyper(config: Config) -> Hyper:
     learning = config.mad4pg
     number, whole = (lambda x: jnp.asarray(x, jnp.float32)), (lambda x: jnp.asarray(x, jnp.int32))
+    schedule = lambda text: make_schedule_numbers(parse_schedule(text), config.num_updates, config.batch_size)  # noqa: E731
     is_hard = learning.update_type == "hard"
     return Hyper(
-        actor_rate=make_schedule_numbers(parse_schedule(learning.actor_learn_rate)),
-        critic_rate=make_schedule_numbers(parse_schedule(learning.critic_learn_rate)),
-        noise=make_schedule_numbers(parse_schedule(learning.e)),
+        actor_rate=schedule(learning.actor_learn_rate),
+        critic_rate=schedule(learning.critic_learn_rate),
+        noise=schedule(learning.e),
         follows_score=number(learning.anneal == "score"),
         noise_min=number(learning.e_min),
         anneal_max=number(learning.anneal_max),
@@ -97,7 +96,6 @@ def make_hyper(config: Config) -> Hyper:
         adam_eps=number(learning.adam_eps),
         per_alpha=number(learning.per_alpha),
         per_beta=number(learning.per_beta),
-        num_updates=number(config.num_updates),
         pretrain=whole(learning.pretrain),
         learns=jnp.ones((), bool),
     )

@@ -53,8 +53,6 @@ class Hyper(eqx.Module):
     max_grad_norm: Float[Array, "*P"]
     target_kl: Float[Array, "*P"]
     adam_eps: Float[Array, "*P"]
-    num_updates: Float[Array, "*P"]
-    """Planned updates: where the schedules end."""
     update_epochs: Int[Array, "*P"]
 
 
@@ -105,17 +103,17 @@ METRICS = (
 def make_hyper(config: Config) -> Hyper:
     ppo = config.ppo
     number = lambda x: jnp.asarray(x, jnp.float32)  # noqa: E731
+    schedule = lambda found: make_schedule_numbers(found, config.num_updates, config.batch_size)  # noqa: E731
     return Hyper(
-        learning_rate=make_schedule_numbers(config.learning_rate),
-        clip_coef=make_schedule_numbers(parse_schedule(ppo.clip_coef)),
-        ent_coef=make_schedule_numbers(parse_schedule(ppo.ent_coef)),
+        learning_rate=schedule(config.learning_rate),
+        clip_coef=schedule(parse_schedule(ppo.clip_coef)),
+        ent_coef=schedule(parse_schedule(ppo.ent_coef)),
         vf_coef=number(ppo.vf_coef),
         gamma=number(ppo.gamma),
         gae_lambda=number(ppo.gae_lambda),
         max_grad_norm=number(ppo.max_grad_norm),
         target_kl=number(0.0 if ppo.target_kl is None else ppo.target_kl),
         adam_eps=number(ppo.adam_eps),
-        num_updates=number(config.num_updates),
         update_epochs=jnp.asarray(ppo.update_epochs, jnp.int32),
     )
 
@@ -263,11 +261,10 @@ def _minibatch_step(
     setup: Setup, hyper: Hyper, update: Array, unravel: Any, minibatch: Batch, descent: Descent
 ) -> Descent:
     """One gradient step."""
-    progress = update / hyper.num_updates
     params = unravel(descent.flat_params)
-    (loss, parts), grads = jax.value_and_grad(ppo_loss, has_aux=True)(params, setup, hyper, progress, minibatch)
+    (loss, parts), grads = jax.value_and_grad(ppo_loss, has_aux=True)(params, setup, hyper, update, minibatch)
     grads = ravel_pytree(grads)[0]
-    optimizer = _optimizer(hyper.max_grad_norm, hyper.adam_eps, schedule_value(hyper.learning_rate, progress))
+    optimizer = _optimizer(hyper.max_grad_norm, hyper.adam_eps, schedule_value(hyper.learning_rate, update))
     change: Any
     change, opt_state = optimizer.update(grads, descent.opt_state)
     grad_norm = jnp.linalg.norm(grads)
@@ -291,10 +288,10 @@ def _minibatch_step(
 
 
 def ppo_loss(
-    params: ActorCritic, setup: Setup, hyper: Hyper, progress: Array, batch: Batch
+    params: ActorCritic, setup: Setup, hyper: Hyper, update: Array, batch: Batch
 ) -> tuple[Float[Array, ""], tuple[Array, ...]]:
     """L = L_policy - c_entropy H + c_value L_value; also returns the parts, in the order of LOSS_NAMES."""
-    clip_coef, weight = schedule_value(hyper.clip_coef, progress), batch.weight
+    clip_coef, weight = schedule_value(hyper.clip_coef, update), batch.weight
     head, value = recurrence.policy_and_value(setup, params, batch.features, batch.starts, batch.memory)
     log_prob, entropy = distributions.log_prob_and_entropy(setup.action, head, batch.action)
     log_ratio = log_prob - batch.log_prob
@@ -305,7 +302,7 @@ def ppo_loss(
     else:
         value_loss = losses.squared_value_loss(value, batch.target, weight)
     mean_entropy = losses.weighted_mean(entropy, weight)
-    loss = policy_loss - schedule_value(hyper.ent_coef, progress) * mean_entropy + hyper.vf_coef * value_loss
+    loss = policy_loss - schedule_value(hyper.ent_coef, update) * mean_entropy + hyper.vf_coef * value_loss
     kl, clipped = losses.approximate_kl(log_ratio, weight), losses.clip_fraction(log_ratio, clip_coef, weight)
     return loss, (policy_loss, value_loss, mean_entropy, kl, -losses.weighted_mean(log_ratio, weight), clipped)
 
@@ -336,7 +333,7 @@ def _make_metrics(setup: Setup, hyper: Hyper, learner: Learner, batch: Batch, de
     means = descent.sums / jnp.maximum(descent.num_minibatches, 1.0)
     metrics = {f"losses/{name}": means[i] for i, name in enumerate(LOSS_NAMES)}
     metrics["losses/explained_variance"] = losses.explained_variance(batch.value, batch.target, batch.weight)
-    metrics["charts/learning_rate"] = schedule_value(hyper.learning_rate, learner.update / hyper.num_updates)
+    metrics["charts/learning_rate"] = schedule_value(hyper.learning_rate, learner.update)
     metrics |= vitals.scale_metrics(batch.value, batch.target, batch.weight, descent.flat_params)
     metrics |= vitals.action_at_bound(setup, batch.action, batch.weight)
     bad_params = vitals.bad_number("parameters", metrics["losses/param_norm"])

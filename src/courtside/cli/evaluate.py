@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from courtside.cli.arguments import Parser, whole_number
+from courtside.cli.flags import refuse_settings
 from courtside.cli.member import add_member, find_trained
 from courtside.cli.numbers import count, figure
 from courtside.config import MAX_SEED
@@ -22,7 +23,9 @@ ddpg, d4pg, maddpg and mad4pg have nothing to draw: their actors' own actions ar
 
 
 def main(args: list[str]) -> int:
-    found = make_parser().read(args)
+    parser = make_parser()
+    refuse_settings(args, parser, "a run is evaluated with those that it was trained with")
+    found = parser.read(args)
     from courtside.population.members import is_population, member_dirs
     from courtside.video import check_path
 
@@ -131,8 +134,8 @@ def describe(result: Any) -> list[str]:
     """The score in a few lines."""
     return [
         f"checkpoint  {result.checkpoint} (step {count(result.step)})",
-        f"episodes    {count(result.episodes)}, {chosen(result)}",
-        f"return      mean {figure(result.mean)}, std {figure(result.std)}",
+        f"episodes    {count(result.episodes)}{' whole games' if result.whole_games else ''}, {chosen(result)}",
+        f"{'score' if result.whole_games else 'return':<12}mean {figure(result.mean)}, std {figure(result.std)}",
         f"            IQM {figure(result.iqm)} (95% interval {figure(result.iqm_low)} to {figure(result.iqm_high)})",
         *(_rows("agents", result.agents) if len(result.agents) > 1 else []),
         f"length      mean {figure(result.mean_length)}",

@@ -14,7 +14,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, get_args, get_origin
 
-from courtside.cli.arguments import parse_whole, take_words, unknown_flag
+from courtside.cli.arguments import Parser, parse_whole, take_words, unknown_flag
 from courtside.config import (
     ALIASES,
     Config,
@@ -271,3 +271,16 @@ def parse(words: list[str], base: Config) -> Flags:
 def _type_fault(name: str, line: Line) -> str:
     """One sentence: what was typed and what would have fitted."""
     return f"{line.typed[name]} is {' '.join(line.values[name])!r}, but it must be {wanted(setting_types()[name])}."
+
+
+def refuse_settings(args: list[str], parser: Parser, why: str) -> None:
+    """What is done with a run takes its settings from there: say so where a flag of `courtside train` is typed."""
+    settings = flag_names(setting_types())
+    for word in args:
+        flag = word.partition("=")[0]
+        name = flag.removeprefix("--").replace("-", "_")
+        plain = "--" + RENAMED.get(name, name).replace("_", "-")
+        if flag.startswith("--") and plain in settings and plain not in parser._option_string_actions:
+            raise ConfigError(
+                f"{flag} is a setting, and {why}; leave it out, or start a new run with `courtside train`."
+            )

@@ -9,7 +9,7 @@ from typing import Any
 
 from courtside.cli import tune
 from courtside.cli.arguments import Parser, whole_number
-from courtside.cli.flags import RENAMED, flag_names, setting_types
+from courtside.cli.flags import refuse_settings
 from courtside.cli.member import add_member, choose_member
 from courtside.cli.train import watch
 from courtside.errors import ConfigError, CourtsideError
@@ -27,30 +27,16 @@ def main(args: list[str]) -> int:
         "--total-timesteps",
         metavar="N",
         type=whole_number("--total-timesteps", 1),
-        help="train up to this many steps in all (default: as planned when the run began)",
+        help="train up to this many steps in all (default: as planned when the run began); says what that does to schedules",
     )
     add_member(parser)
-    refuse_settings(args, parser)
+    refuse_settings(args, parser, "a run goes on with those that it was begun with")
     found = parser.read(args)
     if search_dir := tune.find_search(found.run):
         refuse_flags(found)
         return tune.watch(functools.partial(tune.resume, search_dir), notes=[])
     run = choose_member(found.run, found.member)
     return watch(functools.partial(start, run, found.total_timesteps), notes=[])
-
-
-def refuse_settings(args: list[str], parser: Parser) -> None:
-    """A run goes on as it was begun: say so where a flag of `courtside train` is typed."""
-    settings = flag_names(setting_types())
-    for word in args:
-        flag = word.partition("=")[0]
-        name = flag.removeprefix("--").replace("-", "_")
-        plain = "--" + RENAMED.get(name, name).replace("_", "-")
-        if flag.startswith("--") and plain in settings and plain not in parser._option_string_actions:
-            raise ConfigError(
-                f"{flag} is a setting, and a run goes on with those that it was begun with; leave it out, or start a new run "
-                "with `courtside train`."
-            )
 
 
 def refuse_flags(found: Any) -> None:

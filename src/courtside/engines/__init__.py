@@ -25,6 +25,8 @@ COMPILE_THREAD = "courtside-compile"
 
 MAX_CHUNK = 1024
 """Updates in one call of `run_chunk`, at most."""
+EVALUATION = "Evaluation: "
+"""What notices from the envs of an evaluation begin with."""
 
 Rows = dict[str, np.ndarray]
 """One array per metric, one entry per update."""

@@ -21,15 +21,17 @@ from courtside.algos.algorithm import Hyper, make_hyper, no_action, without_lear
 from courtside.algos.setup import may_pack
 from courtside.algos.team import Team, make_team
 from courtside.config import Config
-from courtside.engines import Rows
+from courtside.engines import EVALUATION, Rows
+from courtside.engines.choosing import ActionChooser, memories_of
 from courtside.episodes import Episodes, play_host_episodes
 from courtside.errors import ConfigError, EnvContractError
-from courtside.hosts.base import Host
+from courtside.hosts.base import Host, ShowsScreens
 from courtside.hosts.env_host import Forecast, foresee, make_host
 from courtside.hosts.facts import can_pack
+from courtside.hosts.shifts import Shifts
 from courtside.keys import make_key
 from courtside.registry import EnvSource
-from courtside.rollout import HostColumns, collect_host, summarize_episodes
+from courtside.rollout import HostColumns, Turn, collect_host, summarize_episodes
 from courtside.types import EpisodeEnd, Metrics, Policy, Rollout, TrainState
 
 MAX_EVAL_ENVS = 16
@@ -62,6 +64,7 @@ class HostEngine:
         self._newest_envs: dict[str, np.ndarray] | None = None
         """Where the envs stand, as it was last told."""
         self._wants_bytes = packed and may_pack(config)
+        self._num_shifts = count_shifts(config)
         self._rollout_seconds = 0.0
         self._notices = [source.note] if source.note else []
         self._forecast = self._foresee()
@@ -80,7 +83,8 @@ class HostEngine:
     def _foresee(self) -> Forecast | None:
         """What the envs will be like; None where the one that was tried failed but failures are to be survived."""
         try:
-            forecast = foresee(self._source, self.config.env.num_envs, self.config.env, self._wants_bytes)
+            count = self.config.env.num_envs // self._num_shifts
+            forecast = foresee(self._source, count, self.config.env, self._wants_bytes)
         except EnvContractError as error:
             if self.config.env.on_worker_failure != "restart":
                 raise
@@ -93,13 +97,17 @@ class HostEngine:
     def host(self) -> Host:
         """The envs to train on, built on first use."""
         if self._host is None:
-            plan = self._forecast and self._forecast.plan
-            self._host = make_host(self._source, self.config.env.num_envs, self.config.env, plan, self._wants_bytes)
-            if plan is not None:
+            self._host = self._make_host()
+            if self._forecast is not None:
                 self._host.notices()  # why this plan: told before
             if self._is_closed:  # stopped while a thread was building
                 self._host.close()
         return self._host
+
+    def _make_host(self) -> Host:
+        plan, count = self._forecast and self._forecast.plan, self.config.env.num_envs // self._num_shifts
+        make = functools.partial(make_host, self._source, count, self.config.env, plan, self._wants_bytes)
+        return make() if self._num_shifts == 1 else Shifts([make() for _ in range(self._num_shifts)])
 
     def compile(self) -> None:
         """Run each program once on empty input, so that later calls take the fast path."""
@@ -108,11 +116,13 @@ class HostEngine:
         state = self._init(np.uint32(0))
         features = self._empty_features(self.config.env.num_envs)
         key, noise = self._draw(state.key, self.team.num_steps)
-        self._act(jax.tree.leaves(state.policy), _memories(state), features, [np.asarray(part[0]) for part in noise])
+        shift = slice(self.config.env.num_envs // self._num_shifts)
+        leaves, shown = jax.tree.leaves(state.policy), features[shift]
+        self._act(leaves, memories_of(state), shown, [np.asarray(part[0, shift]) for part in noise])
         if self._keeps_bytes:
-            self._value(jax.tree.leaves(state.policy), _memories(state), features)
+            self._value(leaves, memories_of(state), shown)
         if self.team.is_recurrent:
-            self._note_ends(_memories(state), np.zeros(self.team.num_envs, bool))
+            self._note_ends(memories_of(state), np.zeros(self.team.num_envs, bool))
         # Whether it learns is data: the same program, without the seconds that learning from images takes.
         self._update(without_learning(self.hyper), state, key, self._empty_rollout(features))
 
@@ -204,14 +214,26 @@ class HostEngine:
             self._features = np.array(host.reset(self._episode_seed(int(state.update))))
             state = team.cut_episodes(self.team, state)  # those that a kill cut off do not go on in the new ones
         key, noise = self._draw(state.key, self.team.num_steps)
-        choose = _Chooser(self._act, self._value, state, [np.asarray(part) for part in noise])
-        value = choose.value_of if self._keeps_bytes else None
-        note = functools.partial(choose.note_ends, self._note_ends) if self.team.is_recurrent else None
-        got = collect_host(host, self.team, choose, self._features, self.team.num_steps, value, self._columns, note)
-        rollout = replace(got.rollout, memory=team.rollout_memory(self.team, _memories(state)))
-        self._features, state = got.features, choose.remember(self.team, state, rollout)
+        choosers, turns = self._make_turns(host, state, [np.asarray(part) for part in noise])
+        got = collect_host(turns, self.team, self._features, self.team.num_steps, self._columns)
+        rollout = replace(got.rollout, memory=team.rollout_memory(self.team, memories_of(state)))
+        self._features, state = got.features, choosers[0].remember(self.team, state, rollout)
         self._rollout_seconds += time.perf_counter() - start
         return self._update(self.hyper, state, key, rollout)
+
+    def _make_turns(
+        self, host: Host, state: TrainState, noise: list[np.ndarray]
+    ) -> tuple[list[ActionChooser], list[Turn]]:
+        """One turn, or one for each shift; policies that remember have no shifts."""
+        parts = zip(host.parts, host.rows, strict=True) if isinstance(host, Shifts) else [(host, slice(None))]
+        choosers, turns = [], []
+        for part, rows in parts:
+            choose = ActionChooser(self._act, self._value, state, [x[:, rows] for x in noise])
+            value = choose.value_of if self._keeps_bytes else None
+            note = functools.partial(choose.note_ends, self._note_ends) if self.team.is_recurrent else None
+            choosers.append(choose)
+            turns.append(Turn(part, choose, value, note, rows))
+        return choosers, turns
 
     def _episode_seed(self, update: int) -> int:
         """Seed of the envs: the run's own at the start, another one where a resumed run restarts its episodes."""
@@ -291,18 +313,23 @@ class HostEngine:
         return draw
 
     def memory_mb(self) -> dict[str, float]:
-        parts = {memory.HOST_ENVS: self._forecast.memory_mb if self._forecast else self.host.memory_mb()}
+        foreseen = self._forecast.memory_mb * self._num_shifts if self._forecast else self.host.memory_mb()
+        parts = {memory.HOST_ENVS: foreseen}
         if self._forecast and self.config.eval_updates:
             parts[memory.EVAL_ENVS] = self._eval_envs_mb(min(MAX_EVAL_ENVS, self.config.run.eval_episodes))
         # Two sets of columns and the batch; what steps led to is kept too where rows are numbers.
         return parts | memory.learner_mb(self.team, self.template(), row_copies=3 if self._keeps_bytes else 5)
+
+    def screens(self, limit: int) -> np.ndarray | None:
+        """See `hosts.base.ShowsScreens`: of the envs that are trained on."""
+        return self._host.screens(limit) if isinstance(self._host, ShowsScreens) else None
 
     def notices(self) -> list[str]:
         notices, self._notices = self._notices, []
         if self._host is not None:
             notices += self._host.notices()
         if self._eval_host is not None:
-            notices += [f"Evaluation: {notice}" for notice in self._eval_host.notices()]
+            notices += [f"{EVALUATION}{notice}" for notice in self._eval_host.notices()]
         return notices
 
     def close(self) -> None:
@@ -312,41 +339,13 @@ class HostEngine:
                 host.close()
 
 
-class _Chooser:
-    """Draws the actions of one rollout, and carries what acting remembers from step to step."""
-
-    def __init__(
-        self, act: Callable[..., Any], value: Callable[..., Any], state: TrainState, noise: list[np.ndarray]
-    ) -> None:
-        self._value = value
-        self._act, self._leaves, self._noise = act, jax.tree.leaves(state.policy), noise
-        self._memories = _memories(state)
-
-    def __call__(self, features: np.ndarray, t: int) -> list[np.ndarray]:
-        actions, self._memories = self._act(self._leaves, self._memories, features, [part[t] for part in self._noise])
-        return [np.asarray(a) for a in actions]
-
-    def value_of(self, features: np.ndarray) -> np.ndarray:
-        """V of what the newest step led to. [B, A]"""
-        return np.asarray(self._value(self._leaves, self._memories, features))
-
-    def note_ends(self, forget: Callable[..., Any], ended: np.ndarray) -> None:
-        """A policy that remembers must forget before it acts again. ended: [B], which the host will write over"""
-        if ended.any():
-            self._memories = forget(self._memories, ended.copy())
-
-    def remember(self, learners: Team, state: TrainState, rollout: Rollout) -> TrainState:
-        """The state with what acting remembers now; exploration outside JAX hears of ended episodes only after the rollout."""
-        assert rollout.ends is not None  # `collect_host` tells them
-        known = self._memories
-        if not learners.is_recurrent:
-            known = team.note_ends(learners, known, jnp.any(rollout.ends.ended, axis=0))
-        pairs = zip(state.learners, known, strict=True)
-        return replace(state, learners=tuple(replace(one, policy_state=memory) for one, memory in pairs))
-
-
-def _memories(state: TrainState) -> tuple[Any, ...]:
-    return tuple(learner.policy_state for learner in state.learners)
+def count_shifts(config: Config) -> int:
+    """How many groups of envs take turns: two where an accelerator chooses the actions, unless told."""
+    told = config.env.shifts
+    if told:
+        return told
+    can = not config.is_off_policy and not config.net.lstm_size and config.env.num_envs % 2 == 0
+    return 2 if can and jax.default_backend() != "cpu" and config.env.workers in ("auto", "processes") else 1
 
 
 def init_learners(learners: Team, seed: Array) -> TrainState:

@@ -45,8 +45,7 @@ from courtside.health.remedies import (
     apply,
     rates_of,
 )
-from courtside.ops.schedules import make_schedule_numbers, schedule_value
-from courtside.schedules import Schedule
+from courtside.schedules import value_at
 from courtside.types import TrainState
 
 FILE = "insurance.json"
@@ -272,16 +271,11 @@ def settling(update: int) -> Any:
     """A change to a rate that goes on from where it stands at `update` and reaches 0 at the planned end."""
 
     def change(config: Config) -> Settings:
-        progress = update / config.num_updates
-        starts = {name: rate_at(rate, progress) / (1 - progress) for name, rate in rates_of(config).items()}
+        now, last = update * config.batch_size, config.num_updates * config.batch_size
+        starts = {name: value_at(rate, now, last) / (1 - now / last) for name, rate in rates_of(config).items()}
         return {name: f"linear({start:.6g}, 0)" for name, start in starts.items()}
 
     return change
-
-
-def rate_at(schedule: Schedule, progress: float) -> float:
-    """The value of a schedule at a share of the run, as the learner itself computes it."""
-    return float(schedule_value(make_schedule_numbers(schedule), jnp.float32(progress)))
 
 
 def steadiest(outcomes: list[Outcome], listed: list[str], near: float) -> Outcome:

@@ -9,7 +9,7 @@ from courtside.health.history import Case
 from courtside.health.outcome import EARLY, certainty, closeness, has_risen, is_failing, is_solved, progress, shortfall
 from courtside.health.remedies import with_norm_obs
 from courtside.health.stretches import Stretches, cut, held_since, highest, median
-from courtside.schedules import parse_schedule
+from courtside.schedules import parse_schedule, value_at
 
 ENTROPY, KL, CLIPPED = "losses/entropy", "losses/approx_kl", "losses/clipfrac"
 RATE, AT_BOUND = "charts/learning_rate", "health/action_at_bound"
@@ -124,7 +124,8 @@ def entropy_collapse(case: Case) -> Finding | None:
 
 def entropy_stuck(case: Case) -> Finding | None:
     schedule = parse_schedule(case.config.ppo.ent_coef)
-    bonus = (schedule.start + schedule.end) / 2
+    planned = case.config.num_updates * case.config.batch_size
+    bonus = (schedule.start + value_at(schedule, planned, planned)) / 2
     heavy = bonus > HEAVY_BONUS
     if progress(case) < (EARLY if heavy else 3 * EARLY) or (is_solved(case) if heavy else not is_failing(case)):
         return None

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from courtside.config import Config, override
-from courtside.schedules import Schedule, parse_schedule
+from courtside.schedules import Schedule, parse_schedule, write_schedule
 
 Settings = dict[str, Any]
 """Changed settings by their flat names, as `config.override` takes them."""
@@ -99,7 +99,10 @@ def fewer_epochs(config: Config) -> Settings:
 
 def hold_rate(config: Config) -> Settings:
     rates = rates_of(config).items()
-    return {name: _text(dataclasses.replace(rate, end=rate.start)) for name, rate in rates if rate.end != rate.start}
+    held = {
+        name: Schedule(rate.start, rate.start, warmup=rate.warmup) for name, rate in rates if rate.end != rate.start
+    }
+    return {name: write_schedule(rate) for name, rate in held.items()}
 
 
 def scale_actor_rate(factor: float) -> Callable[[Config], Settings]:
@@ -158,17 +161,9 @@ def scaled(schedule: str, factor: float) -> str:
     found = parse_schedule(schedule)
     if found.start == found.end == 0:
         return schedule
-    return _text(dataclasses.replace(found, start=found.start * factor, end=found.end * factor), "(" in schedule)
-
-
-def _text(schedule: Schedule, is_call: bool = True) -> str:
-    """A schedule as a setting holds it; a plain number stays one, since --anneal-lr treats it otherwise."""
-    start, end = (f"{value:.6g}" for value in (schedule.start, schedule.end))
-    if not is_call:
-        return start
-    kind = "exponential" if schedule.exponential else "linear"
-    inner = f"{kind}({start}, {end})"
-    return f"warmup({schedule.warmup:.6g}, {inner})" if schedule.warmup else inner
+    if "(" not in schedule:  # a plain number stays one, since --anneal-lr treats it otherwise
+        return f"{found.start * factor:.6g}"
+    return write_schedule(dataclasses.replace(found, start=found.start * factor, end=found.end * factor))
 
 
 RATE_DOWN_3 = Remedy("learning rate / 3", "smaller steps", scale_rate(1 / 3))

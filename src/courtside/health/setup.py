@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from courtside import registry
+from courtside.config import Config
 from courtside.errors import ConfigError
 from courtside.health.findings import Finding, make_finding, number
 from courtside.health.history import Case
 from courtside.health.outcome import EARLY, certainty, is_failing, is_solved, progress, shortfall
 from courtside.health.stretches import LENGTH, RETURN, cut, episode_counts, held_since, highest, median
+from courtside.schedules import write_schedule
 
 LARGE_OBSERVATION = 100.0
 """Largest number in a batch of observations that a network takes well."""
@@ -118,10 +122,19 @@ def schedule_ended_early(case: Case) -> Finding | None:
     return make_finding(
         "schedule-ended-early", case.history, since, evidence,
         cause="The schedule ends before the run does.",
-        remedy="--total-timesteps as long as you train, or "
-        + ("a rate that stays: --actor-learn-rate 2.5e-4" if case.config.is_off_policy else "--no-anneal-lr"),
+        remedy=_longer_rate(case.config),
         confidence=0.9, severity=0.5, sick=is_failing(case),
     )  # fmt: skip
+
+
+def _longer_rate(config: Config) -> str:
+    """What keeps a learning rate alive to the end."""
+    rate, flag = config.learning_rate, "--actor-learn-rate" if config.is_off_policy else "--learning-rate"
+    if rate.half_life:
+        half_life = float(f"{config.run.total_timesteps / 4:.2g}")
+        return f'a longer half-life: {flag} "{write_schedule(dataclasses.replace(rate, half_life=half_life))}"'
+    held = f"a rate that stays: {flag} 2.5e-4" if config.is_off_policy else "--no-anneal-lr"
+    return f"--total-timesteps as long as you train, or {held}"
 
 
 def too_few_envs(case: Case) -> Finding | None:

@@ -52,13 +52,25 @@ class HostStep(NamedTuple):
 
 
 @runtime_checkable
+class ShowsScreens(Protocol):
+    """What has the current pictures of its envs at hand; hosts and engines need not."""
+
+    def screens(self, limit: int) -> np.ndarray | None:
+        """Of the first `limit` envs at most, uint8 [B, H, W, 3]; None where there are none to be had."""
+        ...
+
+
+@runtime_checkable
 class Host(Protocol):
     """B envs behind one handle."""
 
     spec: EnvSpec
     num_envs: int
-    absent: np.ndarray
-    """Who has left the episode under way or not yet joined it: what they choose in the next step is ignored. bool [B, A]"""
+
+    @property
+    def absent(self) -> np.ndarray:
+        """Who has left the episode under way or not yet joined it: what they choose in the next step is ignored. bool [B, A]"""
+        ...
 
     def reset(self, seed: int) -> np.ndarray:
         """Start fresh episodes, env i seeded with `seed + i`; returns features [B, A, D]."""

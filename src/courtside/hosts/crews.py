@@ -47,6 +47,10 @@ class Crew(Protocol):
 
     def load(self, states: list[bytes]) -> None: ...
 
+    def screens(self, limit: int) -> np.ndarray:
+        """Pictures of the first envs, uint8 [n, H, W, 3]; whatever it raises, the envs can be stepped on."""
+        ...
+
     def take_notices(self) -> list[str]: ...
 
     def memory_mb(self) -> float: ...
@@ -99,6 +103,9 @@ class SerialCrew:
 
     def load(self, states: list[bytes]) -> None:
         self._slice.load(states)
+
+    def screens(self, limit: int) -> np.ndarray:
+        return self._slice.screens()[:limit]
 
     def close(self) -> None:
         self._unwatched.set()
@@ -166,6 +173,11 @@ class ThreadCrew:
 
     def load(self, states: list[bytes]) -> None:
         self._run([_loader(part, states[a:b]) for part, (a, b) in zip(self._slices, self._shares, strict=True)])
+
+    def screens(self, limit: int) -> np.ndarray:
+        drawn: list[list[np.ndarray]] = [[] for _ in self._slices]
+        self._run([_drawer(part, into) for part, into in zip(self._slices, drawn, strict=True)])
+        return np.concatenate([screens for part in drawn for screens in part])[:limit]
 
     def take_notices(self) -> list[str]:
         notices = [text for part in self._slices for text in part.notices]
@@ -237,6 +249,10 @@ def _builder(env_id: str, count: int, into: list[Any]) -> Callable[[], None]:
 
 def _saver(part: EnvSlice, into: list[bytes]) -> Callable[[], None]:
     return lambda: into.extend(part.save())
+
+
+def _drawer(part: EnvSlice, into: list[np.ndarray]) -> Callable[[], None]:
+    return lambda: into.append(part.screens())
 
 
 def _loader(part: EnvSlice, states: list[bytes]) -> Callable[[], None]:

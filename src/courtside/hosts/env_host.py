@@ -134,6 +134,13 @@ class EnvHost:
             getattr(self._crew.arrays, name)[:] = saved[name]
         return self._crew.arrays.features
 
+    def screens(self, limit: int) -> np.ndarray | None:
+        """The current pictures of the first envs, uint8 [n, H, W, 3], where envs of this kind have them at hand."""
+        self._expect(has_sent=False)
+        if kind_of(self.spec.name).draw is None or not self._is_open:
+            return None
+        return self._crew.screens(limit)
+
     def notices(self) -> list[str]:
         """Sentences for the user since the last call; what several envs say alike is said once."""
         notices, self._notices = Counter(self._notices + self._crew.take_notices()), []

@@ -83,6 +83,11 @@ class EnvSlice:
         for env, state in zip(self._calls.envs, states, strict=True):
             env.load_state(state)
 
+    def screens(self) -> np.ndarray:
+        """The current picture of every env, of a kind that has them (`Kind.draw`). uint8 [n, H, W, 3]"""
+        assert self._kind.draw is not None  # `EnvHost.screens` asked
+        return np.stack([self._kind.draw(env) for env in self._calls.envs])
+
     def close(self) -> None:
         """Close every env; one that fails to close is past helping."""
         for env in self._calls.envs:

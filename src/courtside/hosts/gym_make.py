@@ -9,6 +9,7 @@ from typing import Any
 from courtside import registry
 from courtside.config import unknown_name
 from courtside.errors import ConfigError, CourtsideError, EnvContractError
+from courtside.hosts.atari.game import import_ale
 from courtside.hosts.atari.ids import is_of_game
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.faults import describe_error
@@ -64,6 +65,8 @@ def _make_registered(gymnasium: Any, name: str) -> Any:
     try:
         return gymnasium.make(name, disable_env_checker=True)
     except gymnasium.error.UnregisteredEnv as error:
+        if is_of_game(name):
+            import_ale()  # says how to get it
         see = 'python -c "import gymnasium; gymnasium.pprint_registry()"'
         raise ConfigError(unknown_name("Gymnasium env", name, list(gymnasium.registry), see)) from error
     except (gymnasium.error.DependencyNotInstalled, ModuleNotFoundError) as error:

@@ -68,6 +68,8 @@ class Kind:
     """The id of the env that evaluations play, from that of the one that training does; the same unless told."""
     holds_lock: bool = False
     """A step never lets another thread run: threads are then not even tried."""
+    draw: Callable[[Any], np.ndarray] | None = None
+    """The current picture of an env, uint8 [H, W, 3], of kinds that have it at hand."""
 
 
 GYMNASIUM = Kind(
@@ -80,7 +82,7 @@ PETTINGZOO = Kind(
 
 ATARI = Kind(
     atari_game.import_ale, atari_make.build_env, atari_make.describe_env, atari_calls.AtariCalls, atari_calls.play_randomly,
-    atari_options.for_evaluation, holds_lock=True,
+    atari_options.for_evaluation, holds_lock=True, draw=atari_game.AtariGame.render,
 )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ from courtside.hosts.env_slice import HINT, count_restart, locate
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.measure import Measured
 from courtside.hosts.memory import own_share_mb
-from courtside.hosts.states import join_states, split_states
+from courtside.hosts.states import join_states, split_screens, split_states
 from courtside.hosts.worker import Orders
 
 START_SECONDS = 60.0
@@ -216,6 +216,17 @@ class ProcessCrew:
         for worker in self._workers:
             self._answer(worker)
 
+    def screens(self, limit: int) -> np.ndarray:
+        """Every answer is read, whatever goes wrong: one that is left in a socket would be taken for that of the next order."""
+        asked = [worker for worker in self._workers if worker.orders.first < limit]
+        for worker in asked:
+            worker.send(protocol.DRAW)
+        answers = [_drawn(worker) for worker in asked]
+        for answer in answers:
+            if "undrawn" in answer:
+                raise EnvContractError(answer["undrawn"])
+        return np.concatenate([split_screens(answer["states"]) for answer in answers])[:limit]
+
     def _answer(self, worker: Worker) -> dict[str, Any]:
         """What a worker says to an order beside the steps; one that goes down there ends the run."""
         try:
@@ -295,6 +306,15 @@ class ProcessCrew:
         worker.send(protocol.ATTACH)
         worker.receive()
         worker.busy_since = self.arrays.busy_since[worker.orders.first : worker.orders.last]
+
+
+def _drawn(worker: Worker) -> dict[str, Any]:
+    """A worker's answer to `DRAW`; one that is down is ended, so that the next step finds it so and deals with it."""
+    try:
+        return worker.receive()
+    except WorkerDown as down:
+        worker.end()
+        return {"undrawn": str(down)}
 
 
 def _make_shared_file() -> int:

@@ -3,8 +3,9 @@
 It is started as a plain program (not forked: JAX has threads; not by `multiprocessing`: that would run the user's script
 again). One socket carries signals of one byte; results travel in shared memory; sentences travel as JSON. No JAX here.
 
-Trainer -> worker: `a` attach the memory, `r` reset, `s` step, `w` save the envs, `l` + length + states: load them, `q` quit.
-Worker -> trainer: `.` alive, `k` done, `m` + length + JSON, `b` + length + states of the envs.
+Trainer -> worker: `a` attach the memory, `r` reset, `s` step, `w` save the envs, `l` + length + states: load them, `p` draw
+the envs, `q` quit.
+Worker -> trainer: `.` alive, `k` done, `m` + length + JSON, `b` + length + states or pictures of the envs.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from courtside.errors import ConfigError, CourtsideError
 from courtside.hosts.arrays import make_arrays, num_bytes
 from courtside.hosts.env_slice import EnvSlice
 from courtside.hosts.facts import EnvFacts
+from courtside.hosts.faults import describe_error
 from courtside.hosts.kinds import kind_of
 from courtside.hosts.measure import measure_env
-from courtside.hosts.states import join_states, split_states
+from courtside.hosts.states import join_screens, join_states, split_states
 
 ALIVE, DONE, MESSAGE, STATES = b".", b"k", b"m", b"b"
-ATTACH, RESET, STEP, SAVE, LOAD, QUIT = b"a", b"r", b"s", b"w", b"l", b"q"
+ATTACH, RESET, STEP, SAVE, LOAD, DRAW, QUIT = b"a", b"r", b"s", b"w", b"l", b"p", b"q"
 LENGTH_BYTES = 4
 """Of the number that says how long a message is."""
 
@@ -131,9 +133,12 @@ def _attach(orders: Orders, facts: EnvFacts, envs: list[Any]) -> EnvSlice:
 
 def _obey(link: socket.socket, part: EnvSlice) -> None:
     """Do what each signal asks for, until told to quit or left alone."""
-    while (order := link.recv(1)) in (STEP, RESET, SAVE, LOAD):
+    while (order := link.recv(1)) in (STEP, RESET, SAVE, LOAD, DRAW):
         if order == SAVE:
             link.sendall(STATES + framed(join_states(part.save())))
+            continue
+        if order == DRAW:
+            _send_screens(link, part)
             continue
         if order == LOAD:
             part.load(split_states(_read_framed(link)))
@@ -144,6 +149,16 @@ def _obey(link: socket.socket, part: EnvSlice) -> None:
             part.notices = []
         else:
             link.sendall(DONE)
+
+
+def _send_screens(link: socket.socket, part: EnvSlice) -> None:
+    """A picture is not worth a worker: what cannot be drawn is told, and the envs go on."""
+    try:
+        screens = join_screens(part.screens())
+    except Exception as error:
+        send(link, {"undrawn": describe_error(error)})
+    else:
+        link.sendall(STATES + framed(screens))
 
 
 def _end_with_trainer(descriptor: int) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from courtside.config import ALIASES, Config, group_types, override, setting_hints, unknown_name
 from courtside.errors import ConfigError
 from courtside.options import Option, parse_whole, read_option
-from courtside.schedules import parse_schedule
+from courtside.schedules import parse_schedule, write_schedule
 from courtside.setting_types import wanted
 from courtside.tune.tables import SCHEDULES, TRACED, Choice, Range, Space, default_space
 from courtside.tune.trials import Settings
@@ -239,14 +239,12 @@ def _own_value(config: Config, part: Range | Choice) -> Any:
 
 def scale_schedule(text: str, highest: float) -> str:
     """The same schedule with another highest value; a plain number becomes that number."""
-    schedule, number = parse_schedule(text), f"{highest:.6g}"
+    schedule = parse_schedule(text)
     top = max(schedule.start, schedule.end)
     if "(" not in text or top == 0:
-        return number
-    start, end = (f"{highest * end / top:.6g}" for end in (schedule.start, schedule.end))
-    kind = "exponential" if schedule.exponential else "linear"
-    inner = f"constant({number})" if start == end else f"{kind}({start}, {end})"
-    return f"warmup({schedule.warmup:g}, {inner})" if schedule.warmup else inner
+        return f"{highest:.6g}"
+    start, end = (highest * end / top for end in (schedule.start, schedule.end))
+    return write_schedule(dataclasses.replace(schedule, start=start, end=end))
 
 
 def round_settings(space: Space, drawn: Settings) -> Settings:

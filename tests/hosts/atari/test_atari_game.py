@@ -11,6 +11,7 @@ from plain_wrappers import make_plain
 from courtside.errors import CheckpointError, ConfigError
 from courtside.hosts.atari.make import build_env, describe_env
 from courtside.hosts.atari.picture import colours
+from courtside.hosts.gym_make import build_env as build_gym_env
 
 
 def play(env, actions):
@@ -143,5 +144,6 @@ def test_options_change_what_is_seen():
 
 def test_without_the_emulator_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ale_py", None)
-    with pytest.raises(ConfigError, match=r'pip install "courtside\[atari\]"'):
-        build_env("atari:breakout")
+    for build, env_id in ((build_env, "atari:breakout"), (build_gym_env, "gym:ALE/Nowhere-v5")):
+        with pytest.raises(ConfigError, match=r'pip install "courtside\[atari\]"'):
+            build(env_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -75,6 +76,8 @@ def test_bad_options_are_one_sentence(told, says):
     with pytest.raises(ConfigError) as caught:
         registry.build_world(registry.find_env("atari:breakout"), told)
     assert says in str(caught.value)
+    with pytest.raises(ConfigError, match=re.escape(str(caught.value))):  # said before anything is built
+        override(Config(), env_id="atari:breakout", env_options=[f"{k}={v}" for k, v in told.items()]).validate()
 
 
 def test_one_task_has_one_name():

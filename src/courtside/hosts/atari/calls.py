@@ -22,6 +22,8 @@ class AtariCalls:
         self.games: dict[int, tuple[float, int]] = {}
         self.notices: list[str] = []
         self._tells_games = facts.tells_games
+        self._is_first = np.zeros(len(envs), bool)
+        """An evaluation looks at the first game after a seeded reset; those that follow only pass the time."""
         self._actions, self._reward, self._busy_since = arrays.actions[0][:, 0], arrays.reward[:, 0], arrays.busy_since
         self._terminated, self._truncated = arrays.terminated[:, 0], arrays.truncated[:, 0]
         self._final_rows = list(arrays.final_features[:, 0])
@@ -45,20 +47,20 @@ class AtariCalls:
         obs, self._reward[i], terminated, truncated, info = env.step(action)
         self._final_rows[i][:] = obs.reshape(-1)
         if info:
-            self._tell(i, env, info)
+            self._tell(i, env, truncated, info)
         if terminated or truncated:
             self._terminated[i], self._truncated[i] = terminated, truncated and not terminated
         return terminated or truncated
 
-    def _tell(self, i: int, env: AtariGame, info: dict) -> None:
+    def _tell(self, i: int, env: AtariGame, truncated: bool, info: dict) -> None:
         if self._tells_games and "game" in info:
             self.games[i] = info["game"]
-        if "idle" in info:
-            self.notices.append(describe_idle(env))
+        if truncated and env.options.evaluation and self._is_first[i]:
+            self.notices.append(describe_idle(env) if "idle" in info else describe_limit(env))
 
     def reset(self, i: int, seed: int | None) -> None:
         """A game that ends inside the reset, before the agent's next step, counts as one that ended in the step before."""
-        self._busy_since[i] = time.monotonic()
+        self._busy_since[i], self._is_first[i] = time.monotonic(), seed is not None
         self.first_features[i, 0] = self.envs[i].reset(seed).reshape(-1)
         game = self.envs[i].take_ended()
         if self._tells_games and game is not None:
@@ -78,6 +80,13 @@ def describe_idle(env: AtariGame) -> str:
     return (
         f"A game of {env.game} was cut, since there was no point and no lost life in {env.options.idle_limit:,} steps "
         f"(the option idle_limit).{fire}"
+    )
+
+
+def describe_limit(env: AtariGame) -> str:
+    return (
+        f"A game of {env.game} was cut after {env.options.max_frames:,} raw frames (the option max_frames); its score counts "
+        "as it stood."
     )
 
 

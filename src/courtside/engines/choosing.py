@@ -1,0 +1,52 @@
+"""Actions for envs that are stepped outside JAX: drawn by a compiled program, a whole rollout's noise made ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from courtside.algos import team
+from courtside.algos.team import Team
+from courtside.types import Rollout, TrainState
+
+
+class ActionChooser:
+    """Draws the actions of one rollout, and carries what acting remembers from step to step."""
+
+    def __init__(
+        self, act: Callable[..., Any], value: Callable[..., Any], state: TrainState, noise: list[np.ndarray]
+    ) -> None:
+        self._value = value
+        self._act, self._leaves, self._noise = act, jax.tree.leaves(state.policy), noise
+        self._memories = memories_of(state)
+
+    def __call__(self, features: np.ndarray, t: int) -> list[np.ndarray]:
+        actions, self._memories = self._act(self._leaves, self._memories, features, [part[t] for part in self._noise])
+        return [np.asarray(a) for a in actions]
+
+    def value_of(self, features: np.ndarray) -> np.ndarray:
+        """V of what the newest step led to. [B, A]"""
+        return np.asarray(self._value(self._leaves, self._memories, features))
+
+    def note_ends(self, forget: Callable[..., Any], ended: np.ndarray) -> None:
+        """A policy that remembers must forget before it acts again. ended: [B], which the host will write over"""
+        if ended.any():
+            self._memories = forget(self._memories, ended.copy())
+
+    def remember(self, learners: Team, state: TrainState, rollout: Rollout) -> TrainState:
+        """The state with what acting remembers now; exploration outside JAX hears of ended episodes only after the rollout."""
+        assert rollout.ends is not None  # `collect_host` tells them
+        known = self._memories
+        if not learners.is_recurrent:
+            known = team.note_ends(learners, known, jnp.any(rollout.ends.ended, axis=0))
+        pairs = zip(state.learners, known, strict=True)
+        return replace(state, learners=tuple(replace(one, policy_state=memory) for one, memory in pairs))
+
+
+def memories_of(state: TrainState) -> tuple[Any, ...]:
+    return tuple(learner.policy_state for learner in state.learners)

@@ -1,0 +1,94 @@
+"""The current screens of all training envs as one picture in the run folder, `wall.png`, drawn anew every few seconds.
+
+Only what has its screens at hand is drawn (`hosts.base.ShowsScreens`); other runs have no such file. Drawing never stops
+a run: where it fails, a notice says so and no more is drawn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import UInt8
+
+from courtside import storage
+from courtside.engines import Engine
+from courtside.events import Event, Notice, Settled
+from courtside.hosts.base import ShowsScreens
+from courtside.hosts.faults import describe_error
+from courtside.png import encode_png
+
+FILE = "wall.png"
+MAX_SCREENS = 64
+"""The first envs are shown where there are more."""
+EVERY_SECONDS = 5.0
+PAUSE = 100
+"""Between two walls the run trains at least this many times as long as the last took: a hundredth at most is spent on them."""
+GAP, GROUND = 2, 28
+"""Pixels between two screens, and how grey they are."""
+WIDEST = 2_000
+"""Pixels; a wider wall is halved until it fits."""
+
+
+class Wall:
+    """Draws whenever it is time to."""
+
+    def __init__(self, engine: Engine | ShowsScreens, folder: Path) -> None:
+        self._engine = engine if isinstance(engine, ShowsScreens) else None
+        self._path, self._due = folder / FILE, -math.inf
+
+    def draw(self) -> str | None:
+        """Replace the file if that is due; returns what went wrong, after which nothing more is drawn."""
+        begun = time.monotonic()
+        if self._engine is None or begun < self._due:
+            return None
+        try:
+            screens = self._engine.screens(MAX_SCREENS)
+            if screens is None:
+                self._engine = None
+                return None
+            storage.write_bytes(self._path, encode_png(hang(screens)))
+        except Exception as error:
+            self._engine = None
+            return f"The envs' screens cannot be drawn ({describe_error(error)}), so {FILE} stays as it is; the run goes on."
+        done = time.monotonic()
+        self._due = done + max(EVERY_SECONDS, PAUSE * (done - begun))
+        return None
+
+
+def with_wall(
+    events: Generator[Event, None, None], engine: Engine | ShowsScreens, folder: Path
+) -> Generator[Event, None, None]:
+    """The same events, and at quiet moments a wall; closing it closes them."""
+    wall = Wall(engine, folder)
+    with contextlib.closing(events):
+        for event in events:
+            if isinstance(event, Settled) and (trouble := wall.draw()) is not None:
+                yield Notice(trouble)
+            yield event
+
+
+def hang(screens: UInt8[np.ndarray, "B h w 3"]) -> UInt8[np.ndarray, "H W 3"]:
+    """All screens as one picture, row by row, with a thin gap around each."""
+    rows, columns = grid(len(screens))
+    while columns * (screens.shape[2] + GAP) + GAP > WIDEST:
+        screens = screens[:, ::2, ::2]
+    height, width = screens.shape[1:3]
+    tall, wide = height + GAP, width + GAP
+    wall = np.full((rows * tall + GAP, columns * wide + GAP, 3), GROUND, np.uint8)
+    for number, screen in enumerate(screens):
+        top, left = number // columns * tall + GAP, number % columns * wide + GAP
+        wall[top : top + height, left : left + width] = screen
+    return wall
+
+
+def grid(count: int) -> tuple[int, int]:
+    """Rows and columns: as square as can be, or up to twice as wide as high where that leaves no place empty."""
+    side = math.isqrt(count - 1) + 1
+    full = (columns for columns in range(side, count + 1) if count % columns == 0 and columns**2 <= 2 * count)
+    columns = next(full, side)
+    return -(-count // columns), columns

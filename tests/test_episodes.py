@@ -14,6 +14,7 @@ from courtside.envs.base import EnvSpec, make_timestep
 from courtside.hosts.base import HostStep
 from courtside.spaces import Box, Discrete
 from courtside.types import Policy
+from host_double import StepHost
 
 CONFIG = override(Config(), hidden_sizes=(4,))
 
@@ -118,7 +119,7 @@ def test_a_trace_that_the_guard_cuts_has_no_ending(monkeypatch):
     assert (trace.ending, len(trace.rewards), len(trace.states[0])) == ("", 16, 17)
 
 
-class CountdownHost:
+class CountdownHost(StepHost):
     """Env i of a reset with seed s has episodes of s + i + 1 steps; each step pays 1 to one agent, 3 to the other."""
 
     num_envs, absent = 2, np.zeros((2, 2), bool)
@@ -141,26 +142,6 @@ class CountdownHost:
         reward = np.tile(np.float32([1, 3]), (2, 1))
         features = np.zeros((2, 2, 1), np.float32)
         return HostStep(features, reward, flags, flags & False, features, ended, reward * lengths[:, None], lengths)
-
-    can_save = False
-
-    def send(self, action):
-        self.sent = action
-
-    def recv(self):
-        return self.step(self.sent)
-
-    def save(self): ...
-
-    def load(self, saved): ...
-
-    def notices(self):
-        return []
-
-    def memory_mb(self):
-        return 0.0
-
-    def close(self): ...
 
 
 def no_action(features, t):

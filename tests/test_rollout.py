@@ -17,6 +17,7 @@ from courtside.registry import make_jax_env
 from courtside.rollout import Turn
 from courtside.spaces import Box, Discrete
 from courtside.types import EpisodeEnd
+from host_double import StepHost
 from tree_equality import assert_bit_equal
 
 T, B = 12, 3
@@ -175,7 +176,7 @@ def test_steps_of_agents_that_left_are_marked_and_their_flags_stay():
     assert terminated == [[0, 1, 1, 1, 0, 1], [0, 0, 0, 1, 0, 0]]
 
 
-class CountingHost:
+class CountingHost(StepHost):
     """One env that counts; it reuses its arrays from step to step, as hosts may."""
 
     num_envs, absent = 1, np.zeros((1, 1), bool)
@@ -201,26 +202,6 @@ class CountingHost:
             self.buffers[0], np.full((1, 1), self.given[-1], np.float32), flag, ~flag & False, self.buffers[1],
             flag[:, 0], np.full((1, 1), 7.0, np.float32), np.full(1, 5, np.int32),
         )  # fmt: skip
-
-    can_save = False
-
-    def send(self, action):
-        self.sent = action
-
-    def recv(self):
-        return self.step(self.sent)
-
-    def save(self): ...
-
-    def load(self, saved): ...
-
-    def notices(self):
-        return []
-
-    def memory_mb(self):
-        return 0.0
-
-    def close(self): ...
 
 
 def collect_from(host, choose, features, num_steps):

@@ -4,6 +4,7 @@ Those named `...Once` go wrong only while seeded with 1, so a replacement with a
 """
 
 import ctypes
+import mmap
 import os
 import subprocess
 import sys
@@ -214,11 +215,13 @@ class Slow(Sound):
 
 
 class Heavy(Sound):
-    """Holds 8 MB."""
+    """Holds 8 MB, straight from the system: what an allocator had left over from before would not be seen to grow."""
 
     def __init__(self):
         super().__init__()
-        self.ballast = np.ones(1 << 20, np.float64)
+        self.ballast = mmap.mmap(-1, 8 << 20)
+        for page in range(0, 8 << 20, mmap.PAGESIZE):
+            self.ballast[page] = 1
 
 
 class TellsJax(Sound):

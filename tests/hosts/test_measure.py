@@ -37,6 +37,6 @@ def test_memory_is_foretold_and_measured(mode):
         held[num_envs] = host.memory_mb()
         host.close()
     assert foretold[12] - foretold[4] == pytest.approx(64, abs=12)
-    assert 0.5 * 12 * 8 < held[12] < 2 * foretold[12]
+    assert 0.6 * 12 * 8 < held[12] < 2 * foretold[12]
     assert 0.5 * held[12] < foretold[12] < 2 * held[12] + 20
     assert measure("failing_envs:Heavy", False, config.worker_timeout).next_env_mb == pytest.approx(8, abs=1.5)

@@ -113,7 +113,7 @@ def convolve_directly(
     """The convolutions as XLA has them: the fastest on a GPU."""
     x = images.astype(jnp.float32)
     for i, (kernel, (weight, bias)) in enumerate(zip(kernels, weights, strict=True)):
-        weight = weight.reshape(kernel.size, kernel.size, x.shape[-1], kernel.channels) / (1 if i else 255)
+        weight = weight.reshape(kernel.size, kernel.size, x.shape[-1], kernel.channels) / (1 if i else blocks.BRIGHTEST)
         strides = (kernel.stride, kernel.stride)
         y = jax.lax.conv_general_dilated(x, weight, strides, "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))
         x = jax.nn.relu(y + jnp.broadcast_to(bias, y.shape))

@@ -12,6 +12,15 @@ _ZOO = PPOConfig(
     ent_coef="0.01", vf_coef=1.0, clip_vloss=False,
 )  # fmt: skip
 
+_GAMES = (
+    ("Breakout", 400.0, "published runs of these settings end at 398 to 424; random play gets 1 or 2"),
+    ("Pong", 19.0, "published runs of these settings end at 20 to 21, which is the most; random play gets -20"),
+    ("Qbert", 12_000.0, "a published run of these settings ends at 15,600"),
+    ("Space Invaders", 750.0, "a published run of these settings ends at 960"),
+    ("Beam Rider", 1_900.0, "published runs of these settings end at 1,900 to 3,400"),
+)
+"""Title, score to reach, and where that comes from."""
+
 
 def _zoo(preset: str, game: str, score: float, source: str) -> Config:
     """10 million steps of 8 envs, judged by the mean score of 60 whole games whose actions are drawn."""
@@ -25,25 +34,14 @@ def _zoo(preset: str, game: str, score: float, source: str) -> Config:
     )
 
 
+def _name(title: str, joint: str) -> str:
+    return title.lower().replace(" ", joint)
+
+
 ATARI: dict[str, tuple[str, Config]] = {
-    "breakout": (
-        "Atari Breakout from pixels, with the settings of RL Zoo",
-        _zoo("breakout", "breakout", 400.0, "published runs of these settings end at 398 to 424; random play gets 1 or 2"),
-    ),
-    "pong": (
-        "Atari Pong from pixels, with the settings of RL Zoo",
-        _zoo("pong", "pong", 19.0, "published runs of these settings end at 20 to 21, which is the most; random play gets -20"),
-    ),
-    "qbert": (
-        "Atari Q*bert from pixels, with the settings of RL Zoo",
-        _zoo("qbert", "qbert", 12_000.0, "a published run of these settings ends at 15,600"),
-    ),
-    "space-invaders": (
-        "Atari Space Invaders from pixels, with the settings of RL Zoo",
-        _zoo("space-invaders", "space_invaders", 750.0, "a published run of these settings ends at 960"),
-    ),
-    "beam-rider": (
-        "Atari Beam Rider from pixels, with the settings of RL Zoo",
-        _zoo("beam-rider", "beam_rider", 1_900.0, "published runs of these settings end at 1,900 to 3,400"),
-    ),
-}  # fmt: skip
+    _name(title, "-"): (
+        f"Atari {title} from pixels, with the settings of RL Zoo",
+        _zoo(_name(title, "-"), _name(title, "_"), score, source),
+    )
+    for title, score, source in _GAMES
+}

@@ -1,7 +1,7 @@
 """Does a preset hold for every seed, and after how many steps and seconds?
 
-    python bench/redblue_seeds.py --preset redblue --seeds 16
-    python bench/redblue_seeds.py --preset redblue-pair --seeds 128 --vmapped
+    python bench/preset_seeds.py --preset redblue --seeds 16
+    python bench/preset_seeds.py --preset redblue-pair --seeds 128 --vmapped
 
 Runs one seed after the other as `courtside train` does, run folder and all, in one process: the first one compiles with an
 empty cache, the others find its program there. `--vmapped` trains all seeds in one program instead, for a GPU; there a single seed has

@@ -32,8 +32,8 @@ Records = dict[str, dict[str, list[dict]]]
 def systems(args: argparse.Namespace) -> list[System]:
     threads = ["--threads", str(args.threads)] if args.threads else []
     found = [
-        System(name, [*peer(sys.executable, "cnn_ours.py", "--way", way), *threads], ())
-        for name, way in ((BLOCKS, "blocks"), (DIRECT, "direct"))
+        System(name, [*peer(sys.executable, "cnn_ours.py", "--way", way, "--epochs", epochs), *threads], ())
+        for name, way, epochs in ((BLOCKS, "blocks", "4"), (DIRECT, "direct", "1"))
     ]
     if args.torch_python:
         found.append(System(TORCH, [*peer(args.torch_python, "cnn_torch.py"), *threads], ()))

@@ -11,6 +11,9 @@ class StepHost:
     def send(self, action):
         self.sent = action
 
+    def is_ready(self):
+        return True
+
     def recv(self):
         return self.step(self.sent)
 

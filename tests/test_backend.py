@@ -41,6 +41,28 @@ def test_small_minibatches_run_on_one_thread_and_large_ones_on_all():
     assert run_python(START.format(num_envs=4), COURTSIDE_CACHE_DIR="", NPROC="2").startswith("2 ")
 
 
+@pytest.mark.parametrize(
+    ("changes", "threads", "expected"),
+    [
+        ({"torso": "cnn"}, "", 2),
+        ({"env_id": "ale:Breakout"}, "", 2),
+        ({"torso": "cnn"}, "1", 1),
+        ({"torso": "cnn", "num_envs": 3, "num_steps": 5, "num_minibatches": 5}, "", 3),
+        ({"torso": "cnn", "num_envs": 1, "num_steps": 5, "num_minibatches": 1}, "", 1),
+    ],
+)
+def test_cores_that_share_images_divide_a_minibatch(monkeypatch, changes, threads, expected):
+    monkeypatch.setattr(backend, "num_cores", lambda: 3 if expected == 3 else 2)
+    monkeypatch.setenv("NPROC", threads)
+    assert backend.num_sharing(override(Config(), **changes)) == expected
+
+
+def test_cores_become_devices_for_images():
+    config = "override(Config(), num_envs=4, torso='cnn')"
+    code = START.format(num_envs="4, torso='cnn'") + f"print(jax.local_device_count() == backend.num_sharing({config}))"
+    assert run_python(code, COURTSIDE_CACHE_DIR="").endswith("True")
+
+
 def test_gpu_operations_are_deterministic_unless_told_otherwise():
     code = (
         START.replace("num_envs={num_envs}", "deterministic={deterministic}") + "print(os.environ.get('XLA_FLAGS', ''))"

@@ -4,7 +4,8 @@
     python bench/peers/cnn_ours.py --way direct --batch 8
 
 The network, the loss and its gradient, and the optimiser are those that a run has, compiled as a run compiles them; the
-minibatches of an epoch are one scan. `--way` convolves over blocks or with XLA's strided convolutions (direct).
+minibatches of an update are one program, and the cores share its images. `--way` convolves over blocks or with XLA's strided
+convolutions (direct).
 """
 
 import os
@@ -103,19 +104,24 @@ def make_epoch(setup, hyper, unravel):
     return optimizer, epoch
 
 
-def learning(config, way: str):
-    """A function that runs one epoch and waits for it."""
+def learning(config, way: str, epochs: int):
+    """A function that runs these epochs of an update and waits for them."""
     import jax
     from jax.flatten_util import ravel_pytree
 
-    from courtside import backend
+    from courtside import cores
     from courtside.algos import ppo
 
     setup, params = make_learner(config, way)
     flat, unravel = ravel_pytree(params)
     optimizer, epoch = make_epoch(setup, ppo.make_hyper(config), unravel)
     held, batch, key = [flat, optimizer.init(flat)], make_batch(config.run.seed), jax.random.key(config.run.seed)
-    made = jax.jit(epoch, donate_argnums=(0, 1), compiler_options=backend.compiler_options(2))
+
+    def update(flat, state, batch, key):
+        keys = jax.random.split(key, epochs)
+        return jax.lax.fori_loop(0, epochs, lambda i, held: epoch(*held, batch, keys[i]), (flat, state))
+
+    made = cores.on_all(update, (0, 1)) if cores.count() > 1 else jax.jit(update, donate_argnums=(0, 1))
 
     def run() -> None:
         held[:] = jax.block_until_ready(made(*held, batch, key))
@@ -138,6 +144,7 @@ def acting(config, way: str, count: int):
 def main() -> None:
     parser = cnn_task.make_parser(__doc__)
     parser.add_argument("--way", choices=("auto", "blocks", "direct"), default="auto")
+    parser.add_argument("--epochs", type=int, default=4, help="of an update: a run has all of them in one program")
     args = parser.parse_args()
     if args.threads:
         os.environ["NPROC"] = str(args.threads)
@@ -145,11 +152,11 @@ def main() -> None:
 
     config = make_config(args.seed)
     backend.start(config)
-    run = acting(config, args.way, args.batch) if args.batch else learning(config, args.way)
+    run = acting(config, args.way, args.batch) if args.batch else learning(config, args.way, args.epochs)
     run()
     task.measure_and_report(
         run,
-        args.batch or cnn_task.ROLLOUT,
+        args.batch or args.epochs * cnn_task.ROLLOUT,
         args,
         system=f"courtside, {args.way}, {backend.describe_device()}",
         threads=int(os.environ.get("NPROC", os.cpu_count() or 1)),

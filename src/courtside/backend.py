@@ -10,22 +10,28 @@ from pathlib import Path
 
 import jax
 
+from courtside import cores
 from courtside.config import Config
 from courtside.hosts.atari import ids
 
 SMALL_MINIBATCH, SMALL_PRODUCT = 1024, 8_000_000
 """With fewer samples, and no layer of more multiplications for all of them, splitting an operation over CPU cores costs more
 than it saves (bench/RESULTS.md)."""
+MOST_SHARING = 8
+"""Cores that share images: each holds the parameters and the rollout too."""
 
 
 def start(config: Config | None = None, members: int = 1) -> None:
     """Call once, before anything is computed; where JAX is already running its threads stay as they are.
 
     With several `members` every core becomes a device of its own and computes with one thread: a member keeps one busy.
+    For images too, which the cores share (`cores`); one of them alone still splits operations over all threads.
     """
     enable_cache()
     if members > 1:
         _make_devices_of_cores(min(members, num_cores()))
+    elif config is not None and _sees_images(config):
+        _make_devices_of_cores(num_sharing(config))
     if members > 1 or (config is not None and _is_small(config)):
         os.environ.setdefault("NPROC", "1")
     if config is not None and config.run.deterministic:
@@ -34,10 +40,22 @@ def start(config: Config | None = None, members: int = 1) -> None:
 
 def _is_small(config: Config) -> bool:
     """Is one core enough for a minibatch? Never for one of images."""
-    if config.net.torso != "mlp" and (config.net.torso == "cnn" or _is_atari(config.env.env_id)):
+    if _sees_images(config):
         return False
     widest = max((before * after for before, after in pairwise(config.net.hidden_sizes)), default=0)
     return config.minibatch_size < SMALL_MINIBATCH and config.minibatch_size * widest < SMALL_PRODUCT
+
+
+def _sees_images(config: Config) -> bool:
+    """Will there be a CNN, as far as can be told before any world is made?"""
+    return config.net.torso == "cnn" or (config.net.torso == "auto" and _is_atari(config.env.env_id))
+
+
+def num_sharing(config: Config) -> int:
+    """Cores among which images are dealt out: as many as divide a minibatch evenly, and no more than there are threads."""
+    threads = os.environ.get("NPROC", "")
+    most = min(num_cores(), MOST_SHARING, int(threads) if threads.isdigit() and int(threads) else MOST_SHARING)
+    return max(n for n in range(1, most + 1) if config.minibatch_size % n == 0)
 
 
 def _is_atari(env_id: str) -> bool:
@@ -98,15 +116,17 @@ def num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def describe_arithmetic() -> dict[str, str]:
+def describe_arithmetic(config: Config | None = None) -> dict[str, str]:
     """What must be the same for two runs to agree in the last bit: a sum in another order is another number."""
     flags = os.environ.get("XLA_FLAGS", "")
-    return {"device": describe_device(), "jax": version("jax"), "jaxlib": version("jaxlib"), "XLA_FLAGS": flags}
+    found = {"device": describe_device(), "jax": version("jax"), "jaxlib": version("jaxlib"), "XLA_FLAGS": flags}
+    shares = config is not None and _sees_images(config)
+    return found | ({"number of cores that share images": str(cores.count())} if shares else {})
 
 
-def arithmetic_change(before: dict[str, str] | None) -> str:
+def arithmetic_change(before: dict[str, str] | None, config: Config | None = None) -> str:
     """One sentence where a run goes on under other arithmetic than it was saved under; empty where nothing changed."""
-    here = describe_arithmetic()
+    here = describe_arithmetic(config)
     changed = [f"{name} was {old}, is {here[name]}" for name, old in (before or {}).items() if here.get(name) != old]
     if not changed:
         return ""

@@ -94,13 +94,15 @@ def _run_faults(config: Config) -> list[str]:
 def _shift_faults(config: Config) -> list[str]:
     """Envs outside JAX that take turns."""
     told, count = config.env.shifts, config.env.num_envs
-    if told not in (0, 1, 2):
-        return [f"--shifts is {told}, but it must be 1, 2, or 0 to let courtside choose."]
+    if told < 0:
+        return [f"--shifts is {told}, but it must be 1 or more, or 0 to let courtside choose."]
     if told < 2:
         return []
     if config.is_off_policy or config.net.lstm_size:
-        return ["--shifts is 2, but only PPO without an LSTM can let its envs take turns; leave it out."]
-    return [f"--shifts is 2, but --num-envs is {count}, which cannot be halved; use an even number."] * (count % 2)
+        return [f"--shifts is {told}, but only PPO without an LSTM can let its envs take turns; leave it out."]
+    if count % told:
+        return [f"--shifts is {told}, but --num-envs is {count}, which it does not divide; use a multiple of {told}."]
+    return []
 
 
 def _net_faults(config: Config) -> list[str]:

@@ -80,7 +80,7 @@ class EnvConfig:
     num_workers: int = 0
     """Worker threads or processes; 0 takes one per CPU core."""
     shifts: int = 0
-    """Groups of envs that take turns outside JAX: while one is stepped, actions are chosen for the other. 0 takes 2 where an accelerator chooses them, else 1."""
+    """Groups of envs that take turns outside JAX: while some are stepped, actions are chosen for another. 0 takes 2 where an accelerator chooses them, else 1."""
     on_worker_failure: Literal["stop", "restart"] = "stop"
     """What to do when an env crashes, hangs or returns NaN: stop with an error, or start a new one in its place."""
     worker_timeout: float = 60.0

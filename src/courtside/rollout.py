@@ -7,7 +7,7 @@ before the first step, because many small ones cost more than the steps themselv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -157,6 +157,21 @@ def _aligned_zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     return block[start : start + size].view(dtype).reshape(shape)
 
 
+class DeviceRows:
+    """The rows of a rollout on an accelerator, kept where they were sent to be acted on: so they are sent only once."""
+
+    def __init__(self, rows: Array) -> None:
+        self.rows = rows
+        """[T, B, A, D], written over by the next rollout"""
+        self._places: dict[tuple[int, int], Array] = {}
+
+    def place(self, t: int, first: int) -> Array:
+        """Step and first env as the device knows them; sent there once, since each way to the device takes its time."""
+        if (t, first) not in self._places:
+            self._places[t, first] = jax.device_put(np.array([t, first], np.int32))
+        return self._places[t, first]
+
+
 class Turn(NamedTuple):
     """Envs that are stepped together, and what is asked of the policy for them."""
 
@@ -172,26 +187,45 @@ class Turn(NamedTuple):
 
 
 def collect_host(
-    turns: Sequence[Turn], team: Team, features: np.ndarray, num_steps: int, memory: HostColumns | None = None
+    turns: Sequence[Turn],
+    team: Team,
+    features: np.ndarray,
+    num_steps: int,
+    memory: HostColumns | None = None,
+    kept: DeviceRows | None = None,
 ) -> HostCollected:
-    """The Rollout Phase of a world outside JAX. While one turn's envs are stepped, actions are chosen for the next one's.
+    """The Rollout Phase of a world outside JAX. While some turns' envs are stepped, actions are chosen for another's.
 
-    With `memory` what comes back lies in it, and is written over by the next call but one.
+    With `memory` what comes back lies in it, and is written over by the next call but one. With `kept` the rows that are
+    acted on stay where acting put them, and `memory` holds the newest ones only.
     """
     columns, envs = (memory or HostColumns()).take_turn(), len(features)
-    _put(columns, "features", (num_steps + 1, envs), 0, features)
-    for t in range(num_steps + 1):
-        for turn in turns:
-            if t > 0:
-                told = _receive(turn)
-                _put(columns, "features", (num_steps + 1, envs), (t, turn.rows), told.pop("features"))
-                _put_all(columns, (num_steps, envs), (t - 1, turn.rows), told)
-            if t < num_steps:
-                told = _send(turn, team, columns["features"][t, turn.rows], t)
-                _put_all(columns, (num_steps, envs), (t, turn.rows), told)
-    rows = columns["features"]
+    depth = num_steps + 1 if kept is None else 1
+    _put(columns, "features", (depth, envs), 0, features)
+    steps = dict.fromkeys(range(len(turns)), 0)
+    for turn in turns:
+        _put_all(columns, (num_steps, envs), (0, turn.rows), _send(turn, team, columns["features"][0, turn.rows], 0))
+    while steps:
+        i = _next_turn(turns, steps)
+        turn, t = turns[i], steps.pop(i) + 1
+        told = _receive(turn)
+        _put(columns, "features", (depth, envs), (t % depth, turn.rows), told.pop("features"))
+        _put_all(columns, (num_steps, envs), (t - 1, turn.rows), told)
+        if t < num_steps:
+            told = _send(turn, team, columns["features"][t % depth, turn.rows], t)
+            _put_all(columns, (num_steps, envs), (t, turn.rows), told)
+            steps[i] = t
+    last = columns["features"][-1]
     parts = {name: column for name, column in columns.items() if name != "features"}
-    return HostCollected(rows[-1], _host_rollout(team, jax.device_put({**parts, "rows": rows[:-1], "last": rows[-1]})))
+    rows = {} if kept else {"rows": columns["features"][:-1]}
+    told = jax.device_put({**parts, **rows, "last": last})
+    return HostCollected(last, _host_rollout(team, told if kept is None else told | {"rows": kept.rows}))
+
+
+def _next_turn(turns: Sequence[Turn], steps: Iterable[int]) -> int:
+    """Of the turns whose envs are being stepped, the first one that is done; if none is, the one that began first."""
+    ready = (i for i in steps if turns[i].host.is_ready())
+    return next(ready, next(iter(steps)))
 
 
 def _put_all(columns: dict[str, np.ndarray], shape: tuple[int, int], place: Any, told: dict[str, np.ndarray]) -> None:

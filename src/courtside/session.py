@@ -115,7 +115,7 @@ def _continue(config: Config, engine: Engine, run_dir: Path, view: View | None, 
         path, skipped = checkpoint.newest_whole(run_dir / checkpoint.FOLDER)
         state, meta = checkpoint.load(path, engine.template(), pipeline_of(config, engine))
         account = insurance.read_account(meta)
-        notes += [checkpoint.describe_skipped(path, skipped), backend.arithmetic_change(meta.get("arithmetic"))]
+        notes += [checkpoint.describe_skipped(path, skipped), backend.arithmetic_change(meta.get("arithmetic"), config)]
     done = 0 if state is None else int(state.update)
     verdict_path, stop = run_dir / runlog.VERDICT, stopping.read_stop(run_dir, done)
     is_over = done >= config.num_updates or stop is not None
@@ -291,7 +291,7 @@ class Saver:
 
     def __init__(self, run_dir: Path, config: Config, pipeline: dict[str, Any], state_mb: float = 0.0) -> None:
         self.run_dir, self.run, self.config = run_dir, config.run, config
-        self.meta = {"pipeline": pipeline, "arithmetic": backend.describe_arithmetic()}
+        self.meta = {"pipeline": pipeline, "arithmetic": backend.describe_arithmetic(config)}
         self.carried: dict[str, Any] = {}
         """What else a checkpoint must know for the run to go on as it would have."""
         self.is_back = False

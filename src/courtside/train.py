@@ -44,6 +44,7 @@ from courtside.stopping import ScoreWatch
 from courtside.types import TrainState
 
 CHUNK_SECONDS = 0.5
+"""How long a chunk should about take; see also `Engine.chunk_factor`."""
 
 LOSSES = ("losses/policy_loss", "losses/value_loss", "losses/actor_loss", "losses/critic_loss")
 """Losses of either family."""
@@ -117,7 +118,7 @@ def _updates(
 
     An insured run may be sent back at a pause: then `state` is an earlier one from there on.
     """
-    update, pace, begun, warned = int(state.update), Pace(), time.perf_counter(), False
+    update, pace, begun, warned = int(state.update), Pace(engine.chunk_factor), time.perf_counter(), False
     while not is_over(config, update, watch):
         num_updates = pace.next_length(updates_until_pause(config, update))
         state, rows, seconds = run_timed(engine, pace, state, num_updates)
@@ -249,10 +250,10 @@ class Compiles(Protocol):
 
 
 class Pace:
-    """Chunk lengths that take about half a second each, and when to measure the split again."""
+    """Chunk lengths that take about as long as they should, and when to measure the split again."""
 
-    def __init__(self) -> None:
-        self.length = 1
+    def __init__(self, factor: float = 1.0) -> None:
+        self.length, self._factor = 1, factor
         self.share: float | None = None
         self.last_share = -float("inf")
         self.learning = 1.0
@@ -267,7 +268,7 @@ class Pace:
         self.num_seen += 1
         if learning != self.learning:  # the split is another one from here on
             self.learning, self.share, self.last_share = learning, None, -float("inf")
-        fitting = int(CHUNK_SECONDS * num_updates / max(seconds, 1e-6))
+        fitting = int(self._factor * CHUNK_SECONDS * num_updates / max(seconds, 1e-6))
         self.length = max(1, min(fitting, 4 * max(num_updates, self.length)))
 
     def share_is_due(self) -> bool:

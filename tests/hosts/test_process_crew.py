@@ -51,7 +51,7 @@ def wait_until(condition, seconds=10.0):
     ("name", "sentence"),
     [
         ("DiesOnce", r"env 1, step 5 \(5 of its episode\): the worker process died \(exit status 7\)"),
-        ("Segfaults", r"env 0, step 5 \(5 of its episode\): the worker process died \(SIGSEGV\)"),
+        ("Segfaults", r"env [02], step 5 \(5 of its episode\): the worker process died \(SIGSEGV\)"),
         ("HangsOnce", r"env 1, step 5 \(5 of its episode\): no answer for 1 s"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Envs in two halves that take turns, beside the same envs all at once."""
+"""Envs in groups that take turns, beside the same envs all at once."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def test_two_halves_are_the_same_envs():
 def trained():
     """Number of shifts -> a run's state and metrics, and the features it stands at."""
     found = {}
-    for shifts in (1, 2):
+    for shifts, keeps_rows in ((1, False), (2, False), (4, True)):
         config = override(PONG, shifts=shifts)
-        engine = HostEngine(config, find_env("atari:pong[screen_size=36,stack=2]"))
+        engine = HostEngine(config, find_env("atari:pong[screen_size=36,stack=2]"), keeps_rows=keeps_rows)
         state, rows = engine.run_chunk(engine.init(), 3)
         found[shifts] = engine, state, rows
     yield found
@@ -50,8 +50,10 @@ def trained():
         engine.close()
 
 
-def test_a_run_in_two_shifts_sees_what_a_run_in_one_sees(trained):
-    (_, _, one), (_, _, two) = trained[1], trained[2]
+@pytest.mark.parametrize("shifts", [2, 4])
+def test_a_run_in_shifts_sees_what_a_run_in_one_sees(trained, shifts):
+    """Those of four also keep what they act on where it was acted on."""
+    (_, _, one), (_, _, two) = trained[1], trained[shifts]
     for name in ("charts/episodes", "charts/reward", "charts/games"):
         np.testing.assert_array_equal(one[name], two[name])
     np.testing.assert_allclose(one["losses/value_loss"], two["losses/value_loss"], rtol=1e-4)
@@ -75,8 +77,8 @@ def test_shifts_are_for_an_accelerator_unless_told():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"shifts": 3}, "--shifts is 3, but it must be 1, 2, or 0"),
-        ({"shifts": 2, "num_envs": 5, "num_minibatches": 1}, "--num-envs is 5, which cannot be halved"),
+        ({"shifts": -1}, "--shifts is -1, but it must be 1 or more, or 0"),
+        ({"shifts": 3}, "--shifts is 3, but --num-envs is 4, which it does not divide"),
         ({"shifts": 2, "lstm_size": 8}, "only PPO without an LSTM"),
     ],
 )

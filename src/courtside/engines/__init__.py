@@ -41,6 +41,11 @@ class Engine(Protocol):
     opponents: tuple[Any, ...]
     """Networks of opponents, to be kept in a new run folder (`recruit.keep`)."""
 
+    @property
+    def chunk_factor(self) -> float:
+        """How many times as long as usual a chunk should take, where each costs something at its end."""
+        ...
+
     def compile(self) -> None:
         """Build every program ahead of time; runs in a thread of its own, so that the terminal lives."""
         ...

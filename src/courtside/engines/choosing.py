@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from courtside.algos import team
 from courtside.algos.team import Team
+from courtside.rollout import DeviceRows
 from courtside.types import Rollout, TrainState
 
 
@@ -19,14 +21,27 @@ class ActionChooser:
     """Draws the actions of one rollout, and carries what acting remembers from step to step."""
 
     def __init__(
-        self, act: Callable[..., Any], value: Callable[..., Any], state: TrainState, noise: list[np.ndarray]
+        self,
+        act: Callable[..., Any],
+        value: Callable[..., Any],
+        state: TrainState,
+        noise: Sequence[np.ndarray | Array],
+        kept: DeviceRows | None = None,
+        first: int = 0,
     ) -> None:
+        """With `kept` the rows are kept there from env `first` on, and `act` takes and gives them beside all else; then
+        `noise` is that of all steps and envs and lies on the device."""
         self._value = value
         self._act, self._leaves, self._noise = act, jax.tree.leaves(state.policy), noise
-        self._memories = memories_of(state)
+        self._memories, self._kept, self._first = memories_of(state), kept, first
 
     def __call__(self, features: np.ndarray, t: int) -> list[np.ndarray]:
-        actions, self._memories = self._act(self._leaves, self._memories, features, [part[t] for part in self._noise])
+        given = self._leaves, self._memories, features
+        if self._kept is None:
+            actions, self._memories = self._act(*given, [part[t] for part in self._noise])
+        else:
+            kept, place = self._kept, self._kept.place(t, self._first)
+            actions, self._memories, kept.rows = self._act(*given, self._noise, kept.rows, place)
         return [np.asarray(a) for a in actions]
 
     def value_of(self, features: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 from safetensors import numpy as safetensors
 
-from courtside import memory
+from courtside import cores, memory
 from courtside.algos import team
 from courtside.algos.algorithm import Hyper, make_hyper, no_action, without_learning
 from courtside.algos.setup import may_pack
@@ -23,7 +23,8 @@ from courtside.algos.team import Team, make_team
 from courtside.config import Config
 from courtside.engines import EVALUATION, Rows
 from courtside.engines.choosing import ActionChooser, memories_of
-from courtside.episodes import Episodes, play_host_episodes
+from courtside.engines.playing import HostPlayer
+from courtside.episodes import Episodes
 from courtside.errors import ConfigError, EnvContractError
 from courtside.hosts.base import Host, ShowsScreens
 from courtside.hosts.env_host import Forecast, foresee, make_host
@@ -31,15 +32,15 @@ from courtside.hosts.facts import can_pack
 from courtside.hosts.shifts import Shifts
 from courtside.keys import make_key
 from courtside.registry import EnvSource
-from courtside.rollout import HostColumns, Turn, collect_host, summarize_episodes
+from courtside.rollout import DeviceRows, HostColumns, Turn, collect_host, summarize_episodes
 from courtside.types import EpisodeEnd, Metrics, Policy, Rollout, TrainState
 
-MAX_EVAL_ENVS = 16
+EVAL_ENVS = 16
+"""That play an evaluation, or as many as are trained on, where that is more."""
+SAVING_FACTOR = 4.0
+"""`chunk_factor` where all envs are saved at the end of each chunk: that takes milliseconds for each dozen of them."""
 STATE_BYTES = 16_384
 """What one saved env takes in a checkpoint, roughly; only announcements of memory and disk rely on it."""
-
-Chooser = Callable[[np.ndarray, int], list[np.ndarray]]
-"""Features [B, A, D] and the number of the step -> actions, one array per group of agents."""
 
 
 class HostEngine:
@@ -48,8 +49,12 @@ class HostEngine:
     Envs are built when they are first stepped: by then it is known that they fit, and an evaluation builds only its own.
     """
 
-    def __init__(self, config: Config, source: EnvSource, packed: bool = True) -> None:
-        """`packed`: rows are bytes where they can be; without it the same numbers come of four times the memory."""
+    def __init__(self, config: Config, source: EnvSource, packed: bool = True, keeps_rows: bool | None = None) -> None:
+        """`packed`: rows are bytes where they can be; without it the same numbers come of four times the memory.
+
+        `keeps_rows`: what is acted on stays on the device to be learned from; None does so where that is an accelerator,
+        since a CPU reads a rollout where it lies.
+        """
         if config.env.score_cap is not None:
             raise ConfigError(
                 f"--score-cap was given, but {config.env.env_id} is stepped outside JAX and ends its episodes itself; leave it out."
@@ -57,7 +62,7 @@ class HostEngine:
         self.config, self._source = config, source
         self.opponents: tuple[Any, ...] = ()
         self._host: Host | None = None
-        self._eval_host: Host | None = None
+        self._player: HostPlayer | None = None
         self._is_closed = False
         self._features: np.ndarray | None = None
         self._columns = HostColumns()
@@ -75,10 +80,17 @@ class HostEngine:
         self._draw = jax.jit(functools.partial(draw_rollout_noise, self.team), static_argnums=1)
         self._policy_tree = jax.tree.structure(self.template().policy)
         self._act = jax.jit(self._act_on_leaves)
+        self._keeps_rows = jax.default_backend() != "cpu" if keeps_rows is None else keeps_rows
+        self._act_and_keep = jax.jit(self._act_and_keep_on_leaves, donate_argnums=4)
+        self._kept: DeviceRows | None = None
         self._greedy = jax.jit(self._act_greedily_on_leaves)
         self._value = jax.jit(self._value_on_leaves)
         self._note_ends = jax.jit(functools.partial(team.note_ends, self.team))
-        self._update: Callable[..., Any] = jax.jit(functools.partial(learn, self.team), donate_argnums=1)
+        self._num_sharing = cores.count() if cores.can_share(self.team.groups) else 1
+        update = functools.partial(learn, self.team)
+        self._update: Callable[..., Any] = (
+            cores.on_all(update, 1) if self._num_sharing > 1 else jax.jit(update, donate_argnums=1)
+        )
 
     def _foresee(self) -> Forecast | None:
         """What the envs will be like; None where the one that was tried failed but failures are to be survived."""
@@ -113,12 +125,16 @@ class HostEngine:
         """Run each program once on empty input, so that later calls take the fast path."""
         if self._forecast is not None and self._forecast.plan.mode != "serial":
             _ = self.host  # serial envs wait for the thread that will step them: they may be bound to it
-        state = self._init(np.uint32(0))
+        state = self._placed(self._init(np.uint32(0)))
         features = self._empty_features(self.config.env.num_envs)
         key, noise = self._draw(state.key, self.team.num_steps)
         shift = slice(self.config.env.num_envs // self._num_shifts)
         leaves, shown = jax.tree.leaves(state.policy), features[shift]
-        self._act(leaves, memories_of(state), shown, [np.asarray(part[0, shift]) for part in noise])
+        given = leaves, memories_of(state), shown
+        if (kept := self._find_kept()) is None:
+            self._act(*given, [np.asarray(part[0, shift]) for part in noise])
+        else:
+            *_, kept.rows = self._act_and_keep(*given, noise, kept.rows, kept.place(0, 0))
         if self._keeps_bytes:
             self._value(leaves, memories_of(state), shown)
         if self.team.is_recurrent:
@@ -132,6 +148,27 @@ class HostEngine:
         """The policy comes as a plain list: taking a tree of modules apart at every step would cost as much as acting."""
         policies = jax.tree.unflatten(self._policy_tree, leaves)
         return team.act(self.team, policies, features, memories, noise)
+
+    def _act_and_keep_on_leaves(
+        self,
+        leaves: list[Array],
+        memories: tuple[Any, ...],
+        features: Array,
+        noise: Sequence[Array],
+        kept: Array,
+        place: Array,
+    ) -> tuple[tuple[Array, ...], tuple[Any, ...], Array]:
+        """Puts the features into `kept` too. noise: of the whole rollout; place: step and first env"""
+        own = [jax.lax.dynamic_slice_in_dim(part[place[0]], place[1], len(features)) for part in noise]
+        actions, memories = self._act_on_leaves(leaves, memories, features, own)
+        return actions, memories, jax.lax.dynamic_update_slice(kept, features[None], (place[0], place[1], 0, 0))
+
+    def _find_kept(self) -> DeviceRows | None:
+        """Where the rows of a rollout are kept, if not in the host's memory."""
+        if self._keeps_rows and self._kept is None:
+            empty = self._empty_features(self.config.env.num_envs)
+            self._kept = DeviceRows(jnp.zeros((self.team.num_steps, *empty.shape), empty.dtype))
+        return self._kept
 
     def _value_on_leaves(self, leaves: list[Array], memories: tuple[Any, ...], features: Array) -> Array:
         return team.values(self.team, jax.tree.unflatten(self._policy_tree, leaves), features, memories)
@@ -185,6 +222,10 @@ class HostEngine:
     def _can_save(self) -> bool:
         return self._forecast.can_save if self._forecast else self.host.can_save
 
+    @property
+    def chunk_factor(self) -> float:
+        return SAVING_FACTOR if self._can_save else 1.0
+
     def _with_envs(self, state: TrainState) -> TrainState:
         """The state with where the envs stand, of kinds that can be saved: a resume then goes on bit for bit."""
         if not self._can_save:
@@ -198,7 +239,11 @@ class HostEngine:
         if state.env_state is not None and state.env_state is not self._newest_envs:
             saved = safetensors.load(np.asarray(state.env_state["saved"]).tobytes())
             self._features = np.array(self.host.load(saved))
-        return replace(state, env_state=None)
+        return self._placed(replace(state, env_state=None))
+
+    def _placed(self, state: TrainState) -> TrainState:
+        """Where an update leaves it, so that what acts is compiled only once."""
+        return cores.on_first(state) if self._num_sharing > 1 else state
 
     def run_chunk(self, state: TrainState, num_updates: int) -> tuple[TrainState, Rows]:
         self._rollout_seconds = 0.0
@@ -214,21 +259,25 @@ class HostEngine:
             self._features = np.array(host.reset(self._episode_seed(int(state.update))))
             state = team.cut_episodes(self.team, state)  # those that a kill cut off do not go on in the new ones
         key, noise = self._draw(state.key, self.team.num_steps)
-        choosers, turns = self._make_turns(host, state, [np.asarray(part) for part in noise])
-        got = collect_host(turns, self.team, self._features, self.team.num_steps, self._columns)
+        choosers, turns = self._make_turns(host, state, noise)
+        got = collect_host(turns, self.team, self._features, self.team.num_steps, self._columns, self._find_kept())
         rollout = replace(got.rollout, memory=team.rollout_memory(self.team, memories_of(state)))
         self._features, state = got.features, choosers[0].remember(self.team, state, rollout)
         self._rollout_seconds += time.perf_counter() - start
         return self._update(self.hyper, state, key, rollout)
 
     def _make_turns(
-        self, host: Host, state: TrainState, noise: list[np.ndarray]
+        self, host: Host, state: TrainState, noise: Sequence[Array]
     ) -> tuple[list[ActionChooser], list[Turn]]:
         """One turn, or one for each shift; policies that remember have no shifts."""
         parts = zip(host.parts, host.rows, strict=True) if isinstance(host, Shifts) else [(host, slice(None))]
-        choosers, turns = [], []
+        choosers, turns, kept = [], [], self._find_kept()
+        drawn: Any = noise if kept else [np.asarray(part) for part in noise]
         for part, rows in parts:
-            choose = ActionChooser(self._act, self._value, state, [x[:, rows] for x in noise])
+            own = drawn if kept else [x[:, rows] for x in drawn]
+            choose = ActionChooser(
+                self._act_and_keep if kept else self._act, self._value, state, own, kept, rows.start or 0
+            )
             value = choose.value_of if self._keeps_bytes else None
             note = functools.partial(choose.note_ends, self._note_ends) if self.team.is_recurrent else None
             choosers.append(choose)
@@ -244,49 +293,19 @@ class HostEngine:
 
     def play(self, policies: tuple[Policy, ...], seed: int, episodes: int, deterministic: bool) -> Episodes:
         """With envs of its own, so that training episodes go on undisturbed."""
-        host = self._find_eval_host(episodes)
-        choose = self._eval_chooser(policies, seed, host.num_envs, deterministic)
-        return play_host_episodes(host, self.team, choose, seed, episodes)
+        return self._find_player(episodes).play(policies, seed, episodes, deterministic)
 
     def record_actions(
         self, policies: tuple[Policy, ...], seed: int, episodes: int, deterministic: bool, num_recorded: int
     ) -> list[np.ndarray]:
         """What was done in the first `num_recorded` of the episodes that `play` plays with these arguments, each [L, A, ...]."""
-        host = self._find_eval_host(episodes)
-        choose = self._eval_chooser(policies, seed, host.num_envs, deterministic)
-        batches: list[list[np.ndarray]] = []
+        return self._find_player(episodes).record_actions(policies, seed, deterministic, num_recorded)
 
-        def choose_and_note(features: np.ndarray, t: int) -> list[np.ndarray]:
-            if t == 0:
-                batches.append([])
-            actions = choose(features, t)
-            batches[-1].append(team.join_actions(self.team, actions, np))
-            return actions
-
-        played = play_host_episodes(host, self.team, choose_and_note, seed, num_recorded)
-        taken = [column for batch in batches for column in np.stack(batch, axis=1)]
-        return [actions[:length] for actions, length in zip(taken, played.lengths, strict=False)]
-
-    def _find_eval_host(self, episodes: int) -> Host:
-        if self._eval_host is None:
-            self._eval_host = self._make_eval_host(min(MAX_EVAL_ENVS, episodes))
-        return self._eval_host
-
-    def _eval_chooser(self, policies: tuple[Policy, ...], seed: int, num_envs: int, deterministic: bool) -> Chooser:
-        """Carries what acting remembers from step to step; with step 0 all episodes begin anew."""
-        leaves, at_rest = jax.tree.leaves(policies), team.memories_at_rest(self.team, num_envs)
-        draw, memories = self._noise_drawer(seed, num_envs), at_rest
-
-        def choose(features: np.ndarray, t: int) -> list[np.ndarray]:
-            nonlocal memories
-            known = at_rest if t == 0 else memories
-            if deterministic:
-                actions, memories = self._greedy(leaves, known, features)
-            else:
-                actions, memories = self._act(leaves, known, features, draw(t))
-            return [np.asarray(a) for a in actions]
-
-        return choose
+    def _find_player(self, episodes: int) -> HostPlayer:
+        if self._player is None:
+            host = self._make_eval_host(self._count_eval_envs(episodes))
+            self._player = HostPlayer(host, self.team, self._act, self._greedy)
+        return self._player
 
     def _make_eval_host(self, num_envs: int) -> Host:
         if self._host is None and self._forecast is not None:  # else asked when the training envs were built
@@ -295,30 +314,21 @@ class HostEngine:
         host.notices()  # the plan is of interest for the training envs only
         return host
 
+    def _count_eval_envs(self, episodes: int) -> int:
+        return min(episodes, max(EVAL_ENVS, self.config.env.num_envs))
+
     def _eval_envs_mb(self, num_envs: int) -> float:
         return foresee(self._source, num_envs, self.config.env, self._wants_bytes).memory_mb
-
-    def _noise_drawer(self, seed: int, num_envs: int) -> Callable[[int], list[np.ndarray]]:
-        """The noise of the actions of step t, made a block at a time."""
-        block, key = 256, make_key(np.uint32(seed))
-        noise: list[np.ndarray] = []
-
-        def draw(t: int) -> list[np.ndarray]:
-            nonlocal key, noise
-            if t % block == 0:
-                key, noise_key = jax.random.split(key)
-                noise = [np.asarray(part) for part in team.draw_noise(self.team, noise_key, (block, num_envs))]
-            return [part[t % block] for part in noise]
-
-        return draw
 
     def memory_mb(self) -> dict[str, float]:
         foreseen = self._forecast.memory_mb * self._num_shifts if self._forecast else self.host.memory_mb()
         parts = {memory.HOST_ENVS: foreseen}
         if self._forecast and self.config.eval_updates:
-            parts[memory.EVAL_ENVS] = self._eval_envs_mb(min(MAX_EVAL_ENVS, self.config.run.eval_episodes))
-        # Two sets of columns and the batch; what steps led to is kept too where rows are numbers.
-        return parts | memory.learner_mb(self.team, self.template(), row_copies=3 if self._keeps_bytes else 5)
+            parts[memory.EVAL_ENVS] = self._eval_envs_mb(self._count_eval_envs(self.config.run.eval_episodes))
+        # Two sets of columns and the batch; what steps led to is kept too where rows are numbers. Each core has its own batch.
+        copies = (3 if self._keeps_bytes else 5) + self._num_sharing - 1
+        learner = memory.learner_mb(self.team, self.template(), row_copies=copies)
+        return parts | learner | {"network": learner["network"] * self._num_sharing}
 
     def screens(self, limit: int) -> np.ndarray | None:
         """See `hosts.base.ShowsScreens`: of the envs that are trained on."""
@@ -328,13 +338,13 @@ class HostEngine:
         notices, self._notices = self._notices, []
         if self._host is not None:
             notices += self._host.notices()
-        if self._eval_host is not None:
-            notices += [f"{EVALUATION}{notice}" for notice in self._eval_host.notices()]
+        if self._player is not None:
+            notices += [f"{EVALUATION}{notice}" for notice in self._player.host.notices()]
         return notices
 
     def close(self) -> None:
         self._is_closed = True
-        for host in (self._host, self._eval_host):
+        for host in (self._host, self._player and self._player.host):
             if host is not None:
                 host.close()
 

@@ -32,6 +32,8 @@ Columns = dict[str, Float[Array, "max_chunk"]]
 class JaxEngine:
     """See `engines.Engine`."""
 
+    chunk_factor = 1.0
+
     def __init__(self, config: Config, env: Env, note: str = "", opponents: tuple[Any, ...] = ()) -> None:
         self.config, self.spec, self.opponents = config, env.spec, opponents
         self.team = make_team(config, env.spec, packed=True)

@@ -87,6 +87,10 @@ class Host(Protocol):
         """The first half of `step`: let the envs begin, so that the caller can do other things meanwhile."""
         ...
 
+    def is_ready(self) -> bool:
+        """Whether what was sent can be received without waiting, as far as is known."""
+        ...
+
     def recv(self) -> HostStep:
         """The second half: wait for what was sent."""
         ...

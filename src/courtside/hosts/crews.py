@@ -41,6 +41,10 @@ class Crew(Protocol):
 
     def recv(self) -> None: ...
 
+    def is_ready(self) -> bool:
+        """Whether `recv` would return at once, as far as is known."""
+        ...
+
     def save(self) -> list[bytes]:
         """The inner state of every env."""
         ...
@@ -90,6 +94,9 @@ class SerialCrew:
 
     def send(self) -> None:
         """There is nobody else to take the step: `recv` does."""
+
+    def is_ready(self) -> bool:
+        return True
 
     def recv(self) -> None:
         self._is_busy = True
@@ -165,6 +172,9 @@ class ThreadCrew:
 
     def recv(self) -> None:
         self._wait()
+
+    def is_ready(self) -> bool:
+        return self._done.qsize() >= len(self._slices)
 
     def save(self) -> list[bytes]:
         saved: list[list[bytes]] = [[] for _ in self._slices]

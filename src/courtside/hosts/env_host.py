@@ -108,6 +108,10 @@ class EnvHost:
         self._guard(self._crew.send)
         self._has_sent = True
 
+    def is_ready(self) -> bool:
+        """Whether the step that was sent can be received without waiting."""
+        return self._has_sent and self._crew.is_ready()
+
     def recv(self) -> HostStep:
         """Wait for the step that was sent."""
         self._expect(has_sent=True)

@@ -5,22 +5,18 @@ The memory is an unnamed file, the workers end with their socket: nothing is lef
 
 from __future__ import annotations
 
-import contextlib
-import json
 import mmap
 import os
-import signal
-import socket
-import subprocess
-import sys
 import tempfile
 import time
 import weakref
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from courtside.errors import ConfigError, EnvContractError
+from courtside.errors import EnvContractError
 from courtside.hosts import worker as protocol
 from courtside.hosts.arrays import HostArrays, make_arrays, num_bytes
 from courtside.hosts.crews import LOOK_SECONDS, shares
@@ -28,128 +24,20 @@ from courtside.hosts.env_slice import HINT, count_restart, locate
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.measure import Measured
 from courtside.hosts.memory import own_share_mb
-from courtside.hosts.states import join_states, split_screens, split_states
+from courtside.hosts.rounds import Rounds, poll_of
+from courtside.hosts.states import join_states, split_screens
 from courtside.hosts.worker import Orders
+from courtside.hosts.worker_process import Worker, WorkerDown
 
-START_SECONDS = 60.0
-"""How long a worker may take to start Python and load what it needs; a busy machine takes a while."""
+AWAIT_SECONDS = 0.002
+"""How often the trainer looks whether the others are done, once a worker is down."""
 CLOSE_SECONDS = 2.0
 """How long workers may take to close their envs before they are ended."""
-QUIET = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
-"""Set in workers unless the user has set it: cores and GPU belong to the trainer."""
 
 
 def processes_work() -> bool:
     """Whether this system can run workers: it needs sockets and files that a new program inherits."""
     return os.name == "posix"
-
-
-class WorkerDown(Exception):
-    """A worker process that died or hangs; the text is the end of a sentence."""
-
-
-class Worker:
-    """The trainer's end of one worker process."""
-
-    def __init__(self, orders: Orders, timeout: float) -> None:
-        ours, theirs = socket.socketpair()
-        ours.settimeout(LOOK_SECONDS)
-        self.orders, self.timeout, self.link = orders, timeout, ours
-        self.busy_since: np.ndarray | None = None
-        self.sent, self.is_up = time.monotonic(), False
-        try:
-            self.process = _start(orders, theirs)
-        finally:
-            theirs.close()
-
-    def send(self, order: bytes) -> None:
-        self.sent = time.monotonic()
-        with contextlib.suppress(OSError):  # a dead worker is noticed when its answer is read
-            self.link.sendall(order)
-
-    def send_long(self, order: bytes) -> None:
-        """An order with so much behind it that the worker needs a while to take it in."""
-        with contextlib.suppress(OSError):
-            self.link.settimeout(self.timeout)
-            self.send(order)
-            self.link.settimeout(LOOK_SECONDS)
-
-    def receive(self) -> dict[str, Any]:
-        """The answer to the last order: empty, a record, or states. Raises what the worker raised, or `WorkerDown`."""
-        while (code := self._read(1)) == protocol.ALIVE:
-            self.sent, self.is_up = time.monotonic(), True
-        if code == protocol.DONE:
-            return {}
-        text = self._read(int.from_bytes(self._read(protocol.LENGTH_BYTES), "little"))
-        if code == protocol.STATES:
-            return {"states": split_states(text)}
-        record = json.loads(text)
-        if "error" in record:
-            raise _to_error(record["error"])
-        return record
-
-    def end(self, wait_seconds: float = 0.0) -> None:
-        """Wait a little for the process to end by itself, then end it."""
-        try:
-            self.process.wait(wait_seconds)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.link.close()
-
-    def _read(self, size: int) -> bytes:
-        got = bytearray()
-        while len(got) < size:
-            try:
-                more = self.link.recv(size - len(got))
-            except TimeoutError:
-                self._check_alive()
-                continue
-            except OSError:
-                more = b""
-            if not more:
-                raise WorkerDown(f"the worker process died ({self._exit_status()})")
-            got += more
-        return bytes(got)
-
-    def _check_alive(self) -> None:
-        """A worker hangs when one and the same call has lasted too long; many slow envs in a row are no hang."""
-        last = self.sent if self.busy_since is None else max(self.sent, self.busy_since.max())
-        limit = self.timeout if self.is_up else max(START_SECONDS, self.timeout)
-        if time.monotonic() - last > limit:
-            raise WorkerDown(f"no answer for {limit:g} s (--worker-timeout)")
-
-    def _exit_status(self) -> str:
-        try:
-            status = self.process.wait(1.0)
-        except subprocess.TimeoutExpired:
-            return "its socket was closed"
-        if status >= 0:
-            return f"exit status {status}"
-        name = signal.Signals(-status).name
-        return f"{name}, perhaps out of memory" if name == "SIGKILL" else name
-
-
-def _start(orders: Orders, theirs: socket.socket) -> subprocess.Popen:
-    """Start the program, deaf to Ctrl-C and SIGTERM from its first moment (blocked signals are inherited)."""
-    orders = Orders(**{**orders.__dict__, "socket": theirs.fileno()})
-    files = [f for f in (orders.socket, orders.memory) if f >= 0]
-    command = [sys.executable, "-c", protocol.STARTER, orders.to_json(sys.path)]
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        # What an env prints goes to stderr, so that the trainer's own output stays readable for scripts.
-        return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=2, pass_fds=files, env={**QUIET, **os.environ}
-        )
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-
-
-def _to_error(record: dict[str, Any]) -> ConfigError | EnvContractError:
-    error = ConfigError(record["text"]) if record["kind"] == "ConfigError" else EnvContractError(record["text"])
-    for note in record["notes"]:
-        error.add_note(note)
-    return error
 
 
 def measure_in_process(env_id: str, with_speed: bool, timeout: float) -> Measured:
@@ -172,17 +60,18 @@ class ProcessCrew:
         self._env_id, self._num_envs, self.num_workers = env_id, num_envs, num_workers
         self._restart, self._timeout, self._packed = restart, timeout, packed
         self._notices: list[str] = []
-        self._memory = _make_shared_file()
+        self._memory, self._rounds = _make_shared_file(), Rounds(num_workers)
         self._workers: list[Worker] = []
-        self._finalizer = weakref.finalize(self, _end_all, self._workers, self._memory)
+        self._finalizer = weakref.finalize(self, _end_all, self._workers, self._memory, self._rounds)
         try:
             for first, last in shares(num_envs, num_workers):
-                orders = Orders(env_id, -1, self._memory, first, last, num_envs, restart, packed)
+                orders = Orders(env_id, -1, self._memory, first, last, num_envs, restart, packed, self._rounds.ends)
                 self._workers.append(Worker(orders, timeout))
             self.facts = self._agree([self._hello(worker) for worker in self._workers])
             self.arrays = self._share_memory()
             for worker in self._workers:
                 self._attach(worker)
+            self._poll = self._watch()
         except WorkerDown as down:
             self.close()
             raise EnvContractError(f"{env_id}, while it was built: {down}. Mend the env first.") from None
@@ -197,13 +86,31 @@ class ProcessCrew:
 
     def reset(self) -> None:
         self._tell(protocol.RESET)
-        self._hear(was_step=False)
+        for w, worker in enumerate(self._workers):
+            try:
+                self._notices += worker.receive().get("notices", [])
+            except WorkerDown as down:
+                self._revive(w, down, was_step=False)
 
     def send(self) -> None:
-        self._tell(protocol.STEP)
+        now = time.monotonic()
+        for worker in self._workers:
+            worker.sent = now
+        self._steps_before = self.arrays.steps.copy()
+        self._rounds.begin()
+
+    def is_ready(self) -> bool:
+        return bool(self._poll.poll(0))
 
     def recv(self) -> None:
-        self._hear(was_step=True)
+        """Wait for the last worker; those that are down are replaced or end the run."""
+        down: dict[int, WorkerDown] = {}
+        while not down:
+            ready = [descriptor for descriptor, _ in self._poll.poll(1000 * LOOK_SECONDS)]
+            if ready == [self._rounds.is_over]:
+                return self._rounds.finish()
+            down = self._listen(ready)
+        self._replace(down)
 
     def save(self) -> list[bytes]:
         self._tell(protocol.SAVE)
@@ -250,13 +157,46 @@ class ProcessCrew:
         for worker in self._workers:
             worker.send(order)
 
-    def _hear(self, was_step: bool) -> None:
-        """Wait for each worker; one that is down is replaced or ends the run."""
+    def _watch(self) -> Any:
+        """What may happen in a round: it is over, or a worker has something to say or is gone."""
+        return poll_of(self._rounds.is_over, *(worker.link.fileno() for worker in self._workers))
+
+    def _listen(self, ready: Sequence[int]) -> dict[int, WorkerDown]:
+        """Hear the workers whose sockets can be read; where nothing can be, look whether those in the round still move. Who is down?"""
+        down = {}
         for w, worker in enumerate(self._workers):
             try:
-                self._notices += worker.receive().get("notices", [])
-            except WorkerDown as down:
-                self._revive(w, down, was_step)
+                if worker.link.fileno() in ready:
+                    self._notices += worker.receive().get("notices", [])
+                elif not ready and self._is_in_round(worker):
+                    worker.check_alive()
+            except WorkerDown as found:
+                down[w] = found
+        return down
+
+    def _replace(self, down: dict[int, WorkerDown]) -> None:
+        """End the round without the workers that are down, then put new ones in their place."""
+        if self._restart:
+            self._await_others(down)
+            self._rounds.clear()
+        for w, found in down.items():
+            self._revive(w, found, was_step=True)
+        self._poll = self._watch()
+
+    def _await_others(self, down: dict[int, WorkerDown]) -> None:
+        """Wait for every worker that is not down; one that goes down meanwhile is added."""
+        waiting = {w for w, worker in enumerate(self._workers) if self._is_in_round(worker)} - set(down)
+        for w in down:
+            self._workers[w].end()
+        while waiting:
+            time.sleep(AWAIT_SECONDS)
+            ready = [descriptor for descriptor, _ in self._poll.poll(0) if descriptor != self._rounds.is_over]
+            down |= {w: found for w, found in self._listen(ready).items() if w not in down}
+            waiting = {w for w in waiting - set(down) if self._is_in_round(self._workers[w])}
+
+    def _is_in_round(self, worker: Worker) -> bool:
+        first = worker.orders.first
+        return bool(self.arrays.steps[first] == self._steps_before[first])
 
     def _revive(self, w: int, down: WorkerDown, was_step: bool) -> None:
         """A new worker with new envs in the place of one that is down; the episodes of its envs are cut off."""
@@ -281,6 +221,7 @@ class ProcessCrew:
                 fault = again
 
     def _start_again(self, w: int, orders: Orders) -> None:
+        orders = replace(orders, round=self._rounds.number)
         worker = self._workers[w] = Worker(orders, self._timeout)
         self._agree([self.facts, self._hello(worker)])
         self._attach(worker)
@@ -325,7 +266,7 @@ def _make_shared_file() -> int:
         return os.dup(file.fileno())
 
 
-def _end_all(workers: list[Worker], memory: int) -> None:
+def _end_all(workers: list[Worker], memory: int, rounds: Rounds) -> None:
     for worker in workers:
         worker.send(protocol.QUIT)
     deadline = time.monotonic() + CLOSE_SECONDS
@@ -333,6 +274,7 @@ def _end_all(workers: list[Worker], memory: int) -> None:
         worker.end(max(0.0, deadline - time.monotonic()))
     workers.clear()
     os.close(memory)
+    rounds.close()
 
 
 def _cut_off(part: HostArrays) -> None:

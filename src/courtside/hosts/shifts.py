@@ -1,7 +1,8 @@
-"""Two halves of the envs that take turns: while one is being stepped, actions are chosen for the other.
+"""Groups of envs that take turns: while some are being stepped, actions are chosen for another.
 
-That hides the time an accelerator takes to choose. Nothing else changes: every action still comes of the newest parameters
-and of what its env shows. Each half has workers of its own, so that no core waits for the half that is thinking.
+That hides the time an accelerator takes to choose, and with several groups also that a whole group waits for its slowest
+env. Nothing else changes: every action still comes of the newest parameters and of what its env shows. Each group has
+workers of its own, so that no core waits for the group that is thinking.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from courtside.hosts.states import join_states, split_states
 
 
 class Shifts:
-    """Hosts of equal envs as one; see `hosts.base.Host`. `parts` are the halves, `rows` which envs are theirs."""
+    """Hosts of equal envs as one; see `hosts.base.Host`. `parts` are the groups, `rows` which envs are theirs."""
 
     def __init__(self, parts: Sequence[Host]) -> None:
         self.parts = tuple(parts)
@@ -39,6 +40,9 @@ class Shifts:
     def send(self, action: np.ndarray | tuple[np.ndarray, ...]) -> None:
         for part, rows in zip(self.parts, self.rows, strict=True):
             part.send(tuple(a[rows] for a in action) if isinstance(action, tuple) else action[rows])
+
+    def is_ready(self) -> bool:
+        return all(part.is_ready() for part in self.parts)
 
     def recv(self) -> HostStep:
         steps = [part.recv() for part in self.parts]

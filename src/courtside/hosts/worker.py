@@ -1,7 +1,8 @@
 """A worker process: it holds a share of the envs, steps them on a signal, and writes into memory shared with the trainer.
 
 It is started as a plain program (not forked: JAX has threads; not by `multiprocessing`: that would run the user's script
-again). One socket carries signals of one byte; results travel in shared memory; sentences travel as JSON. No JAX here.
+again). Steps begin and end as `hosts.rounds` tells; for all else one socket carries signals of one byte. Results travel in
+shared memory, sentences as JSON. No JAX here.
 
 Trainer -> worker: `a` attach the memory, `r` reset, `s` step, `w` save the envs, `l` + length + states: load them, `p` draw
 the envs, `q` quit.
@@ -28,10 +29,13 @@ from courtside.hosts.facts import EnvFacts
 from courtside.hosts.faults import describe_error
 from courtside.hosts.kinds import kind_of
 from courtside.hosts.measure import measure_env
+from courtside.hosts.rounds import Attendance, Ends
 from courtside.hosts.states import join_screens, join_states, split_states
 
 ALIVE, DONE, MESSAGE, STATES = b".", b"k", b"m", b"b"
 ATTACH, RESET, STEP, SAVE, LOAD, DRAW, QUIT = b"a", b"r", b"s", b"w", b"l", b"p", b"q"
+GIVE_WAY = 5
+"""How much less a worker counts than the trainer where both want a core: all workers wait for the trainer, it never for one."""
 LENGTH_BYTES = 4
 """Of the number that says how long a message is."""
 
@@ -54,17 +58,27 @@ class Orders:
     restart: bool = False
     packed: bool = False
     """Rows are bytes where that can be."""
+    rounds: tuple[int, ...] = ()
+    """File descriptors of `rounds.Ends`."""
+    round: int = 0
+    """Number of the first round that it takes part in."""
     measure: str = ""
     """`memory` or `speed`: measure that of one env, send what was found and end."""
 
     def to_json(self, path: list[str]) -> str:
         return json.dumps({"path": path, **asdict(self)})
 
+    @staticmethod
+    def of(record: dict[str, Any]) -> Orders:
+        """From what `to_json` wrote, less the path."""
+        return Orders(**{**record, "rounds": tuple(record["rounds"])})
+
 
 def main(options: dict[str, Any]) -> None:
     """The whole life of a worker."""
     leave_signals_to_trainer()
-    orders = Orders(**options)
+    os.nice(GIVE_WAY)
+    orders = Orders.of(options)
     link = socket.socket(fileno=orders.socket)
     threading.Thread(target=_end_with_trainer, args=(orders.socket,), daemon=True).start()
     try:
@@ -119,7 +133,7 @@ def _serve(link: socket.socket, orders: Orders) -> None:
     part = _attach(orders, facts, envs)
     link.sendall(DONE)
     try:
-        _obey(link, part)
+        _obey(link, part, Attendance(Ends(*orders.rounds), orders.round, orders.socket))
     finally:
         part.close()
 
@@ -131,24 +145,42 @@ def _attach(orders: Orders, facts: EnvFacts, envs: list[Any]) -> EnvSlice:
     return EnvSlice(orders.env_id, facts, envs, arrays, orders.first, orders.num_envs, orders.restart)
 
 
-def _obey(link: socket.socket, part: EnvSlice) -> None:
-    """Do what each signal asks for, until told to quit or left alone."""
-    while (order := link.recv(1)) in (STEP, RESET, SAVE, LOAD, DRAW):
-        if order == SAVE:
-            link.sendall(STATES + framed(join_states(part.save())))
-            continue
-        if order == DRAW:
-            _send_screens(link, part)
-            continue
+def _obey(link: socket.socket, part: EnvSlice, attendance: Attendance) -> None:
+    """Step in every round and do what each signal asks for, until told to quit or left alone."""
+    while True:
+        if attendance.wait():
+            part.step()
+            if part.notices:
+                _send_notices(link, part)
+            attendance.leave()
+        elif not _obey_signal(link, part):
+            return
+
+
+def _obey_signal(link: socket.socket, part: EnvSlice) -> bool:
+    """One order; False to quit."""
+    order = link.recv(1)
+    if order == SAVE:
+        link.sendall(STATES + framed(join_states(part.save())))
+    elif order == DRAW:
+        _send_screens(link, part)
+    elif order in (STEP, RESET, LOAD):
         if order == LOAD:
             part.load(split_states(_read_framed(link)))
         else:
             (part.step if order == STEP else part.reset)()
         if part.notices:
-            send(link, {"notices": part.notices})
-            part.notices = []
+            _send_notices(link, part)
         else:
             link.sendall(DONE)
+    else:
+        return False
+    return True
+
+
+def _send_notices(link: socket.socket, part: EnvSlice) -> None:
+    send(link, {"notices": part.notices})
+    part.notices = []
 
 
 def _send_screens(link: socket.socket, part: EnvSlice) -> None:

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Num
 
 Weights = tuple[tuple[Array, Array], ...]
 """Weight [size x size x channels, outputs] and bias of each convolution."""
-CHUNK = 16
+CHUNK = 8
 """Images that go through at a time (bench/cnn_speed.py)."""
 BRIGHTEST = 255
 

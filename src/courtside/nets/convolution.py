@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Num
 
+from courtside import cores
 from courtside.config import NetConfig
 from courtside.nets import blocks
 from courtside.nets.blocks import Kernel
@@ -77,11 +78,15 @@ class NatureTorso(eqx.Module):
     """Convolve over blocks, which is faster on a CPU; chosen where the network is made."""
 
     def __call__(self, rows: Num[Array, "*batch D"]) -> Float[Array, "*batch H"]:
-        batch = rows.shape[:-1]
-        convolve: Any = blocks.convolve if self.by_blocks else convolve_directly
-        weights = tuple((layer.weight, layer.bias) for layer in self.layers[:-1])
-        seen = convolve(KERNELS, weights, pixels(self.image, rows.reshape(-1, rows.shape[-1])))
-        return jax.nn.relu(self.layers[-1](seen)).reshape(*batch, -1)
+        seen = cores.share(_look, self, rows.reshape(-1, rows.shape[-1]))
+        return seen.reshape(*rows.shape[:-1], -1)
+
+
+def _look(torso: NatureTorso, rows: Num[Array, "N D"]) -> Float[Array, "N H"]:
+    convolve: Any = blocks.convolve if torso.by_blocks else convolve_directly
+    weights = tuple((layer.weight, layer.bias) for layer in torso.layers[:-1])
+    seen = convolve(KERNELS, weights, pixels(torso.image, rows))
+    return jax.nn.relu(torso.layers[-1](seen))
 
 
 def make_nature_torso(layers: tuple[Linear, ...], image: Image) -> NatureTorso:

@@ -45,7 +45,6 @@ def test_small_minibatches_run_on_one_thread_and_large_ones_on_all():
     ("changes", "threads", "expected"),
     [
         ({"torso": "cnn"}, "", 2),
-        ({"env_id": "ale:Breakout"}, "", 2),
         ({"torso": "cnn"}, "1", 1),
         ({"torso": "cnn", "num_envs": 3, "num_steps": 5, "num_minibatches": 5}, "", 3),
         ({"torso": "cnn", "num_envs": 1, "num_steps": 5, "num_minibatches": 1}, "", 1),
@@ -57,10 +56,17 @@ def test_cores_that_share_images_divide_a_minibatch(monkeypatch, changes, thread
     assert backend.num_sharing(override(Config(), **changes)) == expected
 
 
-def test_cores_become_devices_for_images():
-    config = "override(Config(), num_envs=4, torso='cnn')"
-    code = START.format(num_envs="4, torso='cnn'") + f"print(jax.local_device_count() == backend.num_sharing({config}))"
-    assert run_python(code, COURTSIDE_CACHE_DIR="").endswith("True")
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [("torso='cnn'", True), ("env_id='atari:breakout'", True), ("env_id='BreakoutNoFrameskip-v4'", True), ("", False)],
+)
+def test_cores_become_devices_for_images(settings, expected):
+    settings = f"num_envs=4, {settings}"
+    config = f"override(Config(), {settings})"
+    code = START.format(num_envs=settings.removeprefix("num_envs="))
+    code += f"print(jax.local_device_count(), backend.num_sharing({config}))"
+    devices, most = run_python(code, COURTSIDE_CACHE_DIR="").splitlines()[-1].split()
+    assert devices == (most if expected else "1")
 
 
 def test_gpu_operations_are_deterministic_unless_told_otherwise():

@@ -17,16 +17,19 @@ from courtside import cores
 from courtside.algos.setup import make_setup
 from courtside.config import Config, NetConfig, override
 from courtside.nets.actor_critic import make_actor_critic
+from courtside.nets.recurrent import blank_memory
 from courtside.spaces import Box, Discrete
 
 space = Box(0.0, 255.0, (36, 36, 1), "uint8")
-net = jax.jit(lambda key: make_actor_critic(NetConfig(cnn_features=8), space, Discrete(3), key))(jax.random.key(0))
+seeing = NetConfig(cnn_features=8, lstm_size=4, critic_lstm=True)
+net = jax.jit(lambda key: make_actor_critic(seeing, space, Discrete(3), key))(jax.random.key(0))
 rows = jnp.asarray(np.random.default_rng(0).integers(0, 256, (6, 36 * 36)), jnp.uint8)
 mix = jnp.asarray(np.random.default_rng(1).normal(size=(6, 3)), jnp.float32)
 
 def learn(net, rows, mix):
+    memory = blank_memory((2 - len(rows) % 2,), 8)  # of two sequences, or of one, which cannot be dealt out
     def loss(net):
-        head, value = net.policy_and_value(rows)
+        head, value, _ = net.unroll(rows, memory, jnp.arange(len(rows)) == 4)
         return jnp.sum(mix * head) + jnp.sum(value)
     return cores.num_sharing(), *jax.value_and_grad(loss)(net)
 

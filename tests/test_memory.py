@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 
 from courtside import memory, train
+from courtside.algos.setup import make_setup
+from courtside.algos.team import Team
 from courtside.config import Config, override
 from courtside.engines import make_engine
 from courtside.errors import ConfigError
 from courtside.hosts.memory import MB
+from courtside.spaces import Box, Discrete
+from courtside.types import TrainState
 
 HOSTS = Path(__file__).parent / "hosts"
 
@@ -25,6 +29,20 @@ def test_size_of_a_tree_by_hand():
     }
     assert memory.tree_mb(tree) == 2.5
     assert memory.tree_mb(jax.random.split(jax.random.key(0), 16)) == 16 * 8 / MB
+
+
+def test_a_rollout_that_is_read_piece_by_piece_holds_less():
+    """By hand: 6 numbers for each unit of both cells and each sample, 14 where it is learned from."""
+    space = Box(0.0, 255.0, (80, 120, 1), "uint8")
+    base = override(Config(), num_envs=24, num_steps=2048, num_minibatches=24, lstm_size=1024, critic_lstm=True)
+    held = {}
+    for length in (0, 128):
+        team = Team((make_setup(override(base, lstm_steps=length), space, Discrete(2), 1, packed=True),), ("a",))
+        held[length] = memory.learner_mb(team, TrainState((), jax.random.key(0), None, None, jnp.float32(0)))
+    samples = 24 * 2048
+    assert held[0]["LSTM's steps"] == 4 * 2048 * 6 * samples / MB
+    assert held[128]["LSTM's steps"] == 4 * 2048 * 14 * samples / 24 / MB
+    assert held[128]["CNN's layers"] < held[0]["CNN's layers"] / 2
 
 
 PARTS = {memory.HOST_ENVS: 3000.0, memory.EVAL_ENVS: 1000.0, "rollout": 500.0, "network": 700.0}

@@ -122,12 +122,12 @@ def test_outside_jax_it_is_forgotten_when_an_episode_ends(host_run):
     (setup,), (learner,) = engine.team.groups, state.learners
     cut = team._cut(engine.team, setup, kept, 0)
     features = batch_features(setup, learner.policy, cut.features)
-    _, _, memories = recurrence.look_back(setup, learner.params, features, cut)
-    last = ppo.note_ends(setup, jax.tree.map(lambda x: x[-1], memories), kept.ends.ended[-1])
+    read = recurrence.look_back(setup, learner.params, features, cut)
+    last = ppo.note_ends(setup, read.last, kept.ends.ended[-1])
     assert_close(last, learner.policy_state, rtol=1e-4, atol=1e-5)
     assert kept.ends.ended.any()
     assert np.any(learner.policy_state.hidden)
     # The question is still there when the answer is given, so what was cut off looks like the last row that was acted on.
-    value = ppo.value_of(setup, learner.policy, kept.features, memories)
+    value = ppo.value_of(setup, learner.policy, kept.features, read.memories)
     expected = np.where(kept.truncated, value, 0)
     np.testing.assert_allclose(kept.final_value, expected, rtol=1e-4, atol=1e-5)

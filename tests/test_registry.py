@@ -269,3 +269,9 @@ def test_names_are_known_without_loading_jax():
     code = "import sys, courtside.registry as r; print(len(r.ENVS), 'jax' in sys.modules, 'gymnasium' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(len(ENVS)), "False", "False"]
+
+
+@pytest.mark.parametrize("name", ["breakout", "Breakout", "Brekout-v4"])
+def test_a_game_without_its_prefix_is_near_the_game(name):
+    with pytest.raises(ConfigError, match=r"Did you mean atari:breakout"):
+        find_env(name)

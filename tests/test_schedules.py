@@ -21,6 +21,9 @@ GOOD = {
     "warmup(0.05, linear(2.5e-4, 0))": Schedule(2.5e-4, 0, warmup=0.05),
     "warmup(0.1, 3e-4)": Schedule(3e-4, 3e-4, warmup=0.1),
     "warmup(1, exponential(1, 2))": Schedule(1, 2, exponential=True, warmup=1.0),
+    "warmup(1_000_000 steps, 1e-4)": Schedule(1e-4, 1e-4, warmup_steps=1e6),
+    "warmup( 2e6steps , linear(0.2, 0))": Schedule(0.2, 0, warmup_steps=2e6),
+    "warmup(1 step, decay(1, 1e6))": Schedule(1, 0, exponential=True, half_life=1e6, warmup_steps=1),
     "decay(2.5e-4, 2_000_000)": Schedule(2.5e-4, 0, exponential=True, half_life=2e6),
     "decay(1, 1e6, 0.1)": Schedule(1, 0.1, exponential=True, half_life=1e6),
 }
@@ -45,6 +48,7 @@ def test_bad_forms_name_the_setting_the_value_and_the_forms(text):
     assert "linear(start, end)" in message
     assert "decay(start, half_life)" in message
     assert "warmup(fraction, schedule)" in message
+    assert "warmup(n steps, schedule)" in message
 
 
 @pytest.mark.parametrize(
@@ -53,7 +57,11 @@ def test_bad_forms_name_the_setting_the_value_and_the_forms(text):
         ("decay(1e-3, 0)", "the half-life of a decay is a number of environment steps, 1 or more"),
         ("decay(1e-3, -5)", "the half-life of a decay is a number of environment steps, 1 or more"),
         ("decay(1e-3, 1e6, 1)", "falls from its start to its floor; write a floor of 0.001 or less"),
-        ("warmup(0.1, decay(1e-3, 1e6))", "a warmup lasts a share of the planned run and a decay knows no plan"),
+        (
+            "warmup(0.1, decay(1e-3, 1e6))",
+            "a share of the planned run and a decay knows no plan; give the warmup in steps",
+        ),
+        ("warmup(0.1, warmup(9 steps, 1))", "can warm up only once"),
     ],
 )
 def test_a_decay_says_what_it_takes(text, told):
@@ -74,8 +82,10 @@ def test_a_decay_halves_towards_its_floor_whatever_the_plan():
 
 
 def test_only_what_the_plan_changes_is_tied_to_it():
-    tied = [text for text in GOOD if parse_schedule(text).is_tied]
-    assert tied == [text for text in GOOD if text.startswith(("linear", "exponential", "warmup"))]
+    untied = [text for text in GOOD if not parse_schedule(text).is_tied]
+    plain = ["2.5e-4", " 1 ", "0", "constant(0.2)"]
+    in_steps = ["warmup(1_000_000 steps, 1e-4)", "warmup(1 step, decay(1, 1e6))"]
+    assert untied == [*plain, *in_steps, "decay(2.5e-4, 2_000_000)", "decay(1, 1e6, 0.1)"]
 
 
 @pytest.mark.parametrize("text", ["exponential(1e-3, 0)", "exponential(0, 1)", "exponential(-1, 1)"])
@@ -84,9 +94,23 @@ def test_exponential_needs_ends_above_zero(text):
         parse_schedule(text)
 
 
-@pytest.mark.parametrize("text", ["warmup(2, 1)", "warmup(-0.1, 1)", "warmup(0.1)", "warmup(0.1, )", "warmup(x, 1)"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("warmup(2, 1)", "warmup(-0.1, 1)", "warmup(0.1)", "warmup(0.1, )", "warmup(x, 1)"),
+        *(
+            "warmup(0.1 steps, 1)",
+            "warmup(steps, 1)",
+            "warmup(1e6 stops, 1)",
+            "warmup(1e6 steps)",
+            "warmup(nan steps, 1)",
+        ),
+    ],
+)
 def test_warmup_says_what_it_takes(text):
-    with pytest.raises(ConfigError, match=r"share of the run from 0 to 1 and a schedule"):
+    with pytest.raises(
+        ConfigError, match=r"share of the run from 0 to 1 and a schedule.* or environment steps, 1 or more"
+    ):
         parse_schedule(text)
 
 

@@ -8,6 +8,7 @@ from courtside.config import EnvConfig
 from courtside.errors import EnvContractError
 from courtside.events import Finished, Notice, Settled
 from courtside.hosts.env_host import Plan, make_host
+from courtside.png import encode_png
 
 
 @pytest.mark.parametrize(
@@ -98,3 +99,14 @@ def test_workers_show_what_a_single_process_shows_and_one_that_is_gone_costs_onl
     hosts[1].step(np.zeros((2, 1), int))
     assert any("A new worker took its place" in notice for notice in hosts[1].notices())
     assert hosts[1].screens(64).shape == one.shape
+
+
+def test_each_screen_is_a_picture_of_its_own_if_asked_for(tmp_path):
+    screens = np.stack([np.full((4, 6, 3), shade, np.uint8) for shade in (10, 200)])
+    assert wall.Wall(Shown(screens), tmp_path).draw() is None
+    assert not (tmp_path / wall.FRAMES).exists()
+    assert wall.Wall(Shown(screens), tmp_path, singly=True).draw() is None
+    assert {path.name: path.read_bytes() for path in (tmp_path / wall.FRAMES).iterdir()} == {
+        "00.png": encode_png(screens[0]),
+        "01.png": encode_png(screens[1]),
+    }

@@ -13,6 +13,7 @@ import jax
 from courtside import cores
 from courtside.config import Config
 from courtside.hosts.atari import ids
+from courtside.hosts.gba import ids as gba_ids
 
 SMALL_MINIBATCH, SMALL_PRODUCT = 1024, 8_000_000
 """With fewer samples, and no layer of more multiplications for all of them, splitting an operation over CPU cores costs more
@@ -48,7 +49,7 @@ def _is_small(config: Config) -> bool:
 
 def _sees_images(config: Config) -> bool:
     """Will there be a CNN, as far as can be told before any world is made?"""
-    return config.net.torso == "cnn" or (config.net.torso == "auto" and _is_atari(config.env.env_id))
+    return config.net.torso == "cnn" or (config.net.torso == "auto" and _is_console(config.env.env_id))
 
 
 def num_sharing(config: Config) -> int:
@@ -58,8 +59,10 @@ def num_sharing(config: Config) -> int:
     return max(n for n in range(1, most + 1) if config.minibatch_size % n == 0)
 
 
-def _is_atari(env_id: str) -> bool:
-    """Told by the name: threads are chosen before any world is made."""
+def _is_console(env_id: str) -> bool:
+    """A game that is seen as pixels. Told by the name: threads are chosen before any world is made."""
+    if gba_ids.recognise(env_id) is not None:
+        return True
     return env_id.startswith(ids.PREFIX) or ids.recognise(env_id) is not None
 
 
@@ -127,7 +130,11 @@ def describe_arithmetic(config: Config | None = None) -> dict[str, str]:
 def arithmetic_change(before: dict[str, str] | None, config: Config | None = None) -> str:
     """One sentence where a run goes on under other arithmetic than it was saved under; empty where nothing changed."""
     here = describe_arithmetic(config)
-    changed = [f"{name} was {old}, is {here[name]}" for name, old in (before or {}).items() if here.get(name) != old]
+    changed = [
+        f"{name} was {old}, is {here.get(name, 'not told')}"
+        for name, old in (before or {}).items()
+        if here.get(name) != old
+    ]
     if not changed:
         return ""
     return f"The run continues, but not bit for bit: {', '.join(changed)}."

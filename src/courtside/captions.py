@@ -33,10 +33,17 @@ def caption_frame(frame: Frame, parts: tuple[str, ...], lines: int) -> Frame:
     width, scale = frame.shape[1], _scale(frame.shape[1])
     strip = np.full(((lines * LEADING + MARGIN) * scale, width, 3), GROUND, np.uint8)
     for number, line in enumerate(lay_out(parts, width)[:lines]):
-        dots = np.repeat(np.repeat(_dots(line), scale, axis=0), scale, axis=1)[:, : width - MARGIN * scale]
-        top, left = (MARGIN + number * LEADING) * scale, MARGIN * scale
-        strip[top : top + len(dots), left : left + dots.shape[1]][dots] = INK
+        write_line(strip, line, (MARGIN + number * LEADING) * scale, MARGIN * scale, scale)
     return np.concatenate([frame, strip])
+
+
+def write_line(
+    picture: Frame, text: str, top: int, left: int, scale: int, colour: tuple[int, int, int] = (INK, INK, INK)
+) -> None:
+    """Put a line of text into a picture, its upper left dot at this pixel; what reaches beyond the picture is cut off."""
+    place = picture[top:, left:]
+    dots = np.repeat(np.repeat(_dots(text), scale, axis=0), scale, axis=1)[: place.shape[0], : place.shape[1]]
+    place[: dots.shape[0], : dots.shape[1]][dots] = colour
 
 
 def lay_out(parts: tuple[str, ...], width: int) -> list[str]:

@@ -49,8 +49,11 @@ FAMILIES: dict[str, type] = {"ppo": PPOConfig, "mad4pg": MAD4PGConfig}
 """Groups of learning settings, of which a run has one: that of its algorithm."""
 FAMILY_NET: dict[str, dict[str, Any]] = {
     "ppo": {"activation": "tanh", "learners": "shared"},
-    "mad4pg": {"activation": "relu", "learners": "independent", "critic": "own", "shared_torso": False, "lstm_size": 0},
-}
+    "mad4pg": {
+        "activation": "relu", "learners": "independent", "critic": "own", "shared_torso": False, "lstm_size": 0,
+        "lstm_steps": 0, "critic_lstm": False,
+    },
+}  # fmt: skip
 """Settings of the network that a change of family takes along."""
 
 

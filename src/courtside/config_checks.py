@@ -9,6 +9,7 @@ from typing import Any
 from courtside.config import MAX_SEED, Config, group_types, setting_hints
 from courtside.errors import ConfigError
 from courtside.hosts.atari import options as atari
+from courtside.hosts.gba import options as gba
 from courtside.schedules import parse_schedule
 from courtside.setting_types import fit, flag_of
 from courtside.words import split_words, word_faults
@@ -22,7 +23,7 @@ ABOVE_0 = {
         "anneal_window", "ensemble", "adam_eps",
     ),
 }  # fmt: skip
-NOT_BELOW_0 = {"ppo": ("vf_coef",), "mad4pg": ("e_min", "l2", "max_grad_norm")}
+NOT_BELOW_0 = {"ppo": ("vf_coef", "weight_decay"), "mad4pg": ("e_min", "l2", "max_grad_norm")}
 SHARES = {"ppo": ("gamma", "gae_lambda"), "mad4pg": ("gamma", "per_alpha", "per_beta", "ou_theta")}
 SCHEDULES = {
     "ppo": ("learning_rate", "clip_coef", "ent_coef"),
@@ -33,7 +34,9 @@ SCHEDULES = {
 
 def find_faults(config: Config) -> list[str]:
     """Every fault at once; ranges are looked at where all types are right. The idle family is not looked at."""
-    checks = [_range_faults, _run_faults, _shift_faults, _net_faults, _word_faults, _game_faults, _schedule_faults]
+    checks = [
+        _range_faults, _run_faults, _shift_faults, _staleness_faults, _net_faults, _word_faults, _game_faults, _schedule_faults,
+    ]  # fmt: skip
     checks += [_finite_faults, _replay_faults, _target_faults] if config.is_off_policy else [_ppo_faults]
     return _type_faults(config) or [fault for check in checks for fault in check(config)]
 
@@ -105,6 +108,18 @@ def _shift_faults(config: Config) -> list[str]:
     return []
 
 
+def _staleness_faults(config: Config) -> list[str]:
+    """Envs outside JAX that are stepped while an update is being learned."""
+    told = config.env.staleness
+    if told not in (0, 1):
+        return [
+            f"--staleness is {told}, but it must be 0 (act with the newest policy) or 1 (with that of one update ago)."
+        ]
+    if told and (config.is_off_policy or config.net.lstm_size):
+        return ["--staleness is 1, but only PPO without an LSTM can act with an older policy; leave it out."]
+    return []
+
+
 def _net_faults(config: Config) -> list[str]:
     net, faults = config.net, []
     if config.is_off_policy and net.shared_torso:
@@ -134,28 +149,49 @@ def _net_faults(config: Config) -> list[str]:
 
 def _memory_faults(config: Config) -> list[str]:
     """What a policy that remembers cannot be combined with."""
-    size = config.net.lstm_size
+    size, net = config.net.lstm_size, config.net
     if size < 0:
         return [f"--lstm-size is {size}, but it must be 0 (no memory) or more."]
     if size == 0:
-        return []
+        given = {"--critic-lstm": net.critic_lstm, f"--lstm-steps {net.lstm_steps}": net.lstm_steps}
+        told = [flag for flag, is_set in given.items() if is_set]
+        return [
+            f"{flag} was given, but without --lstm-size there is no LSTM; add one or leave it out." for flag in told
+        ]
     if config.is_off_policy:
         return [
             f"--lstm-size is {size}, but only --algo ppo has a memory and this run trains with {config.run.algo}; "
             "leave it out, or use --algo ppo."
         ]
-    faults, num_envs, pieces = [], config.env.num_envs, config.ppo.num_minibatches
-    if config.net.critic == "central":
+    faults = []
+    if net.critic == "central":
         faults.append(
-            f"--critic central was given with --lstm-size {size}, but the memory holds what one agent saw and both heads read "
-            "it; use --critic own."
+            f"--critic central was given with --lstm-size {size}, but the memory holds what one agent saw; use --critic own."
         )
-    if num_envs > 0 and pieces > 0 and num_envs % pieces:
-        faults.append(
-            f"--num-minibatches is {pieces}, but with --lstm-size it must divide the {num_envs} envs (--num-envs), since a "
-            f"minibatch is made of whole sequences; the nearest that does is {nearest_divisor(num_envs, pieces)}."
-        )
-    return faults
+    return faults + _sequence_faults(config)
+
+
+def _sequence_faults(config: Config) -> list[str]:
+    """Sequences that an LSTM learns from must fill rollouts and minibatches; silent where a size is at fault already."""
+    ppo, num_envs, length = config.ppo, config.env.num_envs, config.net.lstm_steps
+    if min(ppo.num_steps, ppo.num_minibatches, num_envs) < 1:
+        return []
+    if length < 0 or (length and ppo.num_steps % length):
+        nearest = nearest_divisor(ppo.num_steps, max(length, 1))
+        return [
+            f"--lstm-steps is {length}, but it must divide the {ppo.num_steps} steps of a rollout (--num-steps), or be 0 for all "
+            f"of them; the nearest that does is {nearest}."
+        ]
+    sequences = num_envs * (ppo.num_steps // (length or ppo.num_steps))
+    if sequences % ppo.num_minibatches == 0:
+        return []
+    named = (
+        f"{num_envs} envs (--num-envs)" if not length else f"{sequences} sequences of {num_envs} envs (--lstm-steps)"
+    )
+    return [
+        f"--num-minibatches is {ppo.num_minibatches}, but with --lstm-size it must divide the {named}, since a minibatch is made "
+        f"of whole sequences; the nearest that does is {nearest_divisor(sequences, ppo.num_minibatches)}."
+    ]
 
 
 def _word_faults(config: Config) -> list[str]:
@@ -164,11 +200,12 @@ def _word_faults(config: Config) -> list[str]:
 
 
 def _game_faults(config: Config) -> list[str]:
-    """Options of an Atari game, which are known without its emulator; silent where their words cannot even be read."""
+    """Options of a game, which are known without its emulator; silent where their words cannot even be read."""
     if _word_faults(config):
         return []
     try:
-        atari.describe(config.env.env_id, split_words(config.env.env_options))
+        for kind in (atari, gba):
+            kind.describe(config.env.env_id, split_words(config.env.env_options))
     except ConfigError as error:
         return [str(error)]
     return []

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from courtside.words import split_words
+
 Activation = Literal["tanh", "relu", "silu", "gelu"]
 Algo = Literal["ppo", "ddpg", "d4pg", "maddpg", "mad4pg"]
 
@@ -51,6 +53,8 @@ class RunConfig:
     """When a score that held is lost for good, go back to before the fall, race remedies and go on with the best."""
     tensorboard: bool = True
     """Write TensorBoard event files into the run folder."""
+    screens: bool = False
+    """Keep the newest screen of every env as a picture of its own in frames/, beside wall.png; only where envs have screens."""
     wandb: bool = False
     """Send the same metrics to Weights & Biases (needs the `wandb` extra)."""
     wandb_project: str = "courtside"
@@ -66,7 +70,9 @@ class EnvConfig:
     """The world and how it is stepped."""
 
     env_id: str = "cartpole"
-    """A name from `courtside envs`, `gym:NAME` for any Gymnasium env, `pz:module` for a PettingZoo one, `atari:game` for an Atari game, or `module:Class` for your own."""
+    """A name from `courtside envs`, `gym:NAME` for any Gymnasium env, `pz:module` for a PettingZoo one, `atari:game` for an Atari game, `gba:game` for one of the Game Boy Advance, or `module:Class` for your own."""
+    rom: str = ""
+    """Dump of your own cartridge, a .gba file, for `gba:` games; a run goes on with the same one."""
     env_options: tuple[str, ...] = ()
     """What the world is told, as NAME=VALUE words; `courtside envs NAME` lists a world's options. Added to those of the preset."""
     opponents: tuple[str, ...] = ()
@@ -78,13 +84,20 @@ class EnvConfig:
     workers: Literal["auto", "serial", "threads", "processes"] = "auto"
     """How a Gymnasium env is stepped; auto measures and takes the fastest. No effect on JAX worlds."""
     num_workers: int = 0
-    """Worker threads or processes; 0 takes one per CPU core."""
+    """Worker threads or processes, of each group of envs where they take turns; 0 takes one per CPU core."""
     shifts: int = 0
     """Groups of envs that take turns outside JAX: while some are stepped, actions are chosen for another. 0 takes 2 where an accelerator chooses them, else 1."""
+    staleness: int = 0
+    """0 acts with the newest policy. 1 steps envs outside JAX while the update before is still being learned: faster where both take long, but each rollout is acted by the policy of one update ago. No effect on JAX worlds."""
     on_worker_failure: Literal["stop", "restart"] = "stop"
     """What to do when an env crashes, hangs or returns NaN: stop with an error, or start a new one in its place."""
     worker_timeout: float = 60.0
     """Seconds after which a worker that does not answer counts as hung."""
+
+    @property
+    def told(self) -> dict[str, str]:
+        """All that the world is told, the cartridge included."""
+        return split_words(self.env_options) | ({"rom": self.rom} if self.rom else {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +116,10 @@ class NetConfig:
     """Units of the layer behind the CNN's convolutions; policy and value read them directly. No effect without a CNN."""
     lstm_size: int = 0
     """Units of an LSTM, a memory between the hidden layers (then shared) and both heads; 0 has none, 128 is usual. PPO only."""
+    lstm_steps: int = 0
+    """Steps of a sequence that an LSTM learns from, which must divide num_steps; 0 takes all num_steps. Shorter ones are faster, and learn to remember less far."""
+    critic_lstm: bool = False
+    """The value has an LSTM of its own, of the same size and behind the same hidden layers, instead of reading the policy's."""
     learners: Literal["shared", "independent"] = "shared"
     """With several agents: all play and learn with one set of parameters, or each with its own."""
     critic: Literal["own", "central"] = "own"
@@ -116,7 +133,7 @@ class PPOConfig:
     num_steps: int = 128
     """Steps that each env takes between two updates (T)."""
     learning_rate: str = "2.5e-4"
-    """Adam's step size: a number or a schedule such as `linear(2.5e-4, 0)`, `exponential(1e-3, 1e-5)`, `warmup(0.05, linear(1e-3, 0))`, all over the planned run, or `decay(2.5e-4, 2e6)`, halved every 2 million steps whatever the plan."""
+    """Adam's step size: a number or a schedule such as `linear(2.5e-4, 0)`, `exponential(1e-3, 1e-5)`, `warmup(0.05, linear(1e-3, 0))`, all over the planned run, or, whatever the plan, `decay(2.5e-4, 2e6)`, halved every 2 million steps, and `warmup(1e6 steps, 1e-4)`."""
     anneal_lr: bool = True
     """Turn a plain learning rate x into `linear(x, 0)`; no effect on a rate that is a schedule already."""
     gamma: float = 0.99
@@ -149,6 +166,8 @@ class PPOConfig:
     """Scale rewards by the running deviation of the discounted return, clipped to +-10."""
     adam_eps: float = 1e-5
     """Adam's epsilon."""
+    weight_decay: float = 0.0
+    """AdamW: share of every parameter that a gradient step takes away, times the learning rate; 0 is plain Adam."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -92,6 +92,35 @@ def _sum_gradients(function: Callable[..., Any], back: Any, cotangent: Array) ->
 _shared.defvjp(_share_and_keep, _sum_gradients)
 
 
+def share_sequences(function: Callable[..., Any], params: Any, sequences: Any) -> Any:
+    """The same for arrays that gradients pass through, as those that an LSTM reads: a tree of them, sequences first."""
+    cores, count = num_sharing(), jax.tree.leaves(sequences)[0].shape[0]
+    return function(params, sequences) if cores == 1 or count % cores else _passed(function, params, sequences)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _passed(function: Callable[..., Any], params: Any, sequences: Any) -> Any:
+    return _gathered(function(params, jax.tree.map(_own, sequences)))
+
+
+def _pass_and_keep(function: Callable[..., Any], params: Any, sequences: Any) -> tuple[Any, Any]:
+    found, back = jax.vjp(function, params, jax.tree.map(_own, sequences))
+    return _gathered(found), back
+
+
+def _gather_gradients(function: Callable[..., Any], back: Any, cotangent: Any) -> tuple[Any, Any]:
+    by_params, by_sequences = back(jax.tree.map(_own, cotangent))
+    return jax.lax.psum(by_params, AXIS), _gathered(by_sequences)
+
+
+_passed.defvjp(_pass_and_keep, _gather_gradients)
+
+
+def _gathered(tree: Any) -> Any:
+    """Everybody's parts."""
+    return jax.tree.map(lambda x: jax.lax.all_gather(x, AXIS, tiled=True), tree)
+
+
 def _own(x: Array) -> Array:
     """This core's part."""
     size = x.shape[0] // num_sharing()

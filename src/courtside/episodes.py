@@ -178,20 +178,23 @@ def play_host_episodes(host: Host, team: Team, choose: Any, seed: int, num_episo
 
     `choose(features, t)` gives the actions for features [B, A, D] at step t, one array per group of agents.
     """
-    returns, lengths = [], []
+    returns, lengths, told = [], [], []
     while len(returns) < num_episodes:
-        got_returns, got_lengths = _play_first_episodes(host, team, choose, seed + len(returns))
+        got_returns, got_lengths, got_told = _play_first_episodes(host, team, choose, seed + len(returns))
         returns += list(got_returns)
         lengths += got_lengths.tolist()
+        told += list(got_told)
     each = np.asarray(returns[:num_episodes])
-    return Episodes(each.mean(axis=-1), np.asarray(lengths[:num_episodes]), each, {})
+    info = {name: np.asarray([row[k] for row in told[:num_episodes]]) for k, name in enumerate(host.spec.told_names)}
+    return Episodes(each.mean(axis=-1), np.asarray(lengths[:num_episodes]), each, info)
 
 
-def _play_first_episodes(host: Host, team: Team, choose: Any, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns [B, A] and lengths; episodes cut by the guard count with what they had until then."""
+def _play_first_episodes(host: Host, team: Team, choose: Any, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns [B, A], lengths and what was told [B, n]; episodes cut by the guard count with what they had until then."""
     features = host.reset(seed)
     ended = np.zeros(host.num_envs, bool)
     returns, lengths = np.zeros((host.num_envs, team.num_agents)), np.zeros(host.num_envs, np.int64)
+    told = np.zeros((host.num_envs, len(host.spec.told_names)), np.float32)
     for t in range(MAX_EPISODE_STEPS):
         step = host.step(join_actions(team, choose(features, t), np))
         features = step.features
@@ -199,7 +202,9 @@ def _play_first_episodes(host: Host, team: Team, choose: Any, seed: int) -> tupl
         so_far = np.where(ended[:, None], returns, returns + step.reward)
         returns = np.where(first[:, None], step.episode_return, so_far)
         lengths = np.where(first, step.episode_length, lengths + ~ended)
+        if told.size:
+            told = np.where(ended[:, None], told, step.told)
         ended |= first
         if ended.all():
             break
-    return returns, lengths
+    return returns, lengths, told

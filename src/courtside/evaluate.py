@@ -74,10 +74,11 @@ def evaluate_run(
     seed: int | None = None,
     video: str | Path | None = None,
     video_episodes: int = 3,
+    rom: str = "",
 ) -> EvalResult:
     """Play whole episodes with a run's policy; how actions are chosen is the run's own way unless told otherwise.
 
-    `video` (.mp4 or .gif) films the first `video_episodes` of them.
+    `video` (.mp4 or .gif) films the first `video_episodes` of them. `rom` is where the run's cartridge's dump lies now.
     """
     for name, number in (("episodes", episodes), ("video_episodes", video_episodes)):
         if number < 1:
@@ -90,6 +91,8 @@ def evaluate_run(
     algo, is_off_policy = loaded.config.run.algo, loaded.config.is_off_policy
     greedy = loaded.config.run.eval_deterministic if deterministic is None else deterministic
     seed = evaluation_seed(loaded.config.run.seed, 0) if seed is None else seed
+    if rom:
+        loaded = dataclasses.replace(loaded, config=settings.override(loaded.config, rom=rom))
     played, notes = _play(loaded, video, Scene(loaded.policies, seed, episodes, greedy, min(video_episodes, episodes)))
     undrawn = _note_undrawn(algo) if is_off_policy and deterministic is False else ""
     returns, lengths = np.asarray(played.returns, np.float64), np.asarray(played.lengths)

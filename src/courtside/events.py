@@ -65,6 +65,8 @@ class Evaluated:
     """`eval/episodic_return`, `eval/episodic_length`, ..."""
     is_best: bool
     state: Any = field(repr=False, default=None)
+    seed: int | None = None
+    """`courtside eval --seed` with it plays the same episodes again."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,8 @@ class MembersEvaluated:
     update: int
     metrics: list[dict[str, float]]
     is_best: list[bool]
+    seeds: list[int]
+    """Of each member's evaluation, as in `Evaluated`."""
     state: Any = field(repr=False, default=None)
 
 

@@ -15,19 +15,20 @@ from courtside.engines import Engine
 from courtside.engines.host_engine import HostEngine
 from courtside.engines.jax_engine import JaxEngine
 from courtside.errors import ConfigError
-from courtside.hosts.atari.ids import PREFIX
+from courtside.hosts.atari import ids as atari_ids
 from courtside.hosts.faults import describe_error
+from courtside.hosts.gba import ids as gba_ids
 from courtside.hosts.gym_make import know_games
 from courtside.hosts.gym_spaces import action_layout, make_action_reader
-from courtside.hosts.kinds import ATARI
+from courtside.hosts.kinds import kind_of
 from courtside.recording import FPS, describe_step, find_renderer, record_episodes
 from courtside.types import Policy
 from courtside.video import Frame, write_video
 
 MAX_FRAMES = 30_000
 """Where the film of one episode outside JAX breaks off: behind the end of the longest Atari game."""
-ZOOM = 3
-"""Pixels of the film for each of an Atari screen's, a side: those are too few for a line of text."""
+ZOOM = {atari_ids.KIND: 3, gba_ids.KIND: 2}
+"""Pixels of the film for each of a console's screen, a side: those are too few for a line of text."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,11 @@ def _film_gymnasium(path: str | Path, engine: HostEngine, scene: Scene) -> np.nd
 
 
 def build_drawn(env_id: str) -> Any:
-    """One Gymnasium env that draws itself, or one Atari game as evaluations play it."""
+    """One Gymnasium env that draws itself, or one game as evaluations play it."""
     prefix, _, name = env_id.partition(":")
-    if prefix == "atari":
-        return ATARI.build(ATARI.for_evaluation(env_id))
+    if prefix in ZOOM:
+        kind = kind_of(env_id)
+        return kind.build(kind.for_evaluation(env_id))
     import gymnasium
 
     know_games(name)
@@ -123,10 +125,10 @@ def _as_taken(engine: HostEngine, actions: np.ndarray) -> Iterable[Any]:
 
 
 def _caption(engine: HostEngine, env: Any, step: int, earned: float, ending: str) -> Frame:
-    if not engine.spec.name.startswith(PREFIX):
-        return caption_frame(_draw(env), describe_step(engine, step, np.full(1, earned), ending), 1)
-    frame = _draw(env).repeat(ZOOM, axis=0).repeat(ZOOM, axis=1)
-    return caption_frame(frame, describe_step(engine, step, np.full(1, earned), ending, "score"), 1)
+    kind = engine.spec.name.partition(":")[0]
+    zoom, unit = ZOOM.get(kind, 1), "score" if kind == atari_ids.KIND else "reward"
+    frame = _draw(env).repeat(zoom, axis=0).repeat(zoom, axis=1)
+    return caption_frame(frame, describe_step(engine, step, np.full(1, earned), ending, unit), 1)
 
 
 def _draw(env: Any) -> Frame:

@@ -88,7 +88,7 @@ class LoadedRun:
 
     def _memory(self, setup: Setup, agent: str | None, batch: tuple[int, ...]) -> Any:
         """What is remembered; a batch of another shape is another set of episodes."""
-        size = setup.net.lstm_size
+        size = recurrent.memory_size(setup.net)
         if not size:
             return ()
         blank = recurrent.blank_memory(batch, size)
@@ -155,6 +155,7 @@ def read_spec(pipeline: dict[str, Any]) -> EnvSpec:
         num_agents=len(names),
         agent_names=names,
         per_agent=unlike,
+        made_of=pipeline.get("made_of", ""),
     )
 
 

@@ -9,11 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from courtside import preprocess
+from courtside.algos.recurrence import sequence_steps
 from courtside.algos.setup import Setup
 from courtside.algos.team import Team
 from courtside.errors import ConfigError
 from courtside.hosts.memory import MB, available_mb
 from courtside.nets.convolution import held_bytes, image_of
+from courtside.nets.recurrent import memory_size
 from courtside.types import OffPolicyLearner, TrainState
 
 HOST_ENVS, EVAL_ENVS = "host envs", "evaluation envs"
@@ -24,6 +26,7 @@ REMEDIES = {
     "network": "smaller --hidden-sizes",
     "replay": "a smaller --buffer-size",
     "CNN's layers": "more --num-minibatches or fewer --num-steps",
+    "LSTM's steps": "--lstm-steps 128 or less, more --num-minibatches, or a smaller --lstm-size",
 }
 
 
@@ -80,8 +83,9 @@ def learner_mb(team: Team, state: TrainState, row_copies: int = 3) -> dict[str, 
     rollout = sum(_rollout_bytes(group, row_copies) for group in team.groups) / MB
     network = sum(_network_mb(learner) for learner in state.learners)
     replay = {} if state.memory is None else {"replay": tree_mb(state.memory)}
-    sight = sum(_sight_bytes(group) for group in team.groups) / MB
-    return {"rollout": rollout, "network": network} | replay | ({"CNN's layers": sight} if sight else {})
+    sight, steps = (sum(map(part, team.groups)) / MB for part in (_sight_bytes, _recall_bytes))
+    between = {name: mb for name, mb in (("CNN's layers", sight), ("LSTM's steps", steps)) if mb}
+    return {"rollout": rollout, "network": network} | replay | between
 
 
 def _network_mb(learner: Any) -> float:
@@ -92,12 +96,25 @@ def _network_mb(learner: Any) -> float:
 
 
 def _sight_bytes(group: Setup) -> float:
-    """What lies between a CNN's layers: in the pass that values the whole rollout, or in a minibatch, whichever is more."""
+    """What lies between a CNN's layers: in the pass that values the rollout, all of it or piece by piece, or in a
+    minibatch, whichever is more."""
     image = None if group.off_policy else image_of(group.net, group.observation)
     if image is None:
         return 0.0
     samples, (looking, learning) = group.num_steps * group.num_envs * group.num_agents, held_bytes(image)
-    return max(samples * looking, samples / group.num_minibatches * learning)
+    return max(samples / _num_pieces(group) * looking, samples / group.num_minibatches * learning)
+
+
+def _recall_bytes(group: Setup) -> float:
+    """The same of an LSTM's steps. For each unit four gates, h and c; to learn from them also their slopes. Where cuts are
+    valued after the rollout, h and c of all of it stay."""
+    samples, units = group.num_steps * group.num_envs * group.num_agents, memory_size(group.net)
+    kept = 0 if group.packed else 2 * samples
+    return 4 * units * (kept + max(6 * samples / _num_pieces(group), 14 * samples / group.num_minibatches))
+
+
+def _num_pieces(group: Setup) -> int:
+    return group.num_steps // sequence_steps(group) if group.net.lstm_size else 1
 
 
 def _rollout_bytes(group: Setup, row_copies: int) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 from courtside import spaces
 from courtside.config import Config
 from courtside.hosts.atari import options as atari
+from courtside.hosts.gba import options as gba
 from courtside.spaces import Box, Cells, Dict, Discrete, MultiDiscrete, Space, Tuple
 from courtside.words import split_words
 
@@ -201,6 +202,11 @@ def describe_pipeline(config: Config, spec: Any) -> dict[str, Any]:
     if game := atari.describe(config.env.env_id, split_words(config.env.env_options)):
         record.pop("env_options", None)  # they are in there, with those that nobody changed
         record |= {"env_id": f"atari:{game['game']}", "atari": game}
+    if game := gba.describe(config.env.env_id, split_words(config.env.env_options)):
+        record.pop("env_options", None)
+        record |= {"env_id": f"gba:{game['game']}", "gba": game}
+    if spec.made_of:
+        record["made_of"] = spec.made_of
     if not spec.per_agent:
         return record
     unlike = [{"observation": spaces.to_json(sees), "action": spaces.to_json(does)} for sees, does in spec.per_agent]

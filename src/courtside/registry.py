@@ -16,6 +16,7 @@ from courtside.config import unknown_name
 from courtside.envs.multigrid import catalogue
 from courtside.errors import ConfigError, EnvContractError
 from courtside.hosts.atari import ids as atari_ids
+from courtside.hosts.gba import ids as gba_ids
 from courtside.options import Option, read_options, signature_options
 
 MULTIGRID, GAMES = "multigrid", "games"
@@ -44,8 +45,8 @@ class EnvEntry:
 
 @dataclass(frozen=True)
 class EnvSource:
-    """Where an env id leads: `jax` (a world of ours), `gym` (a Gymnasium id), `pz` (PettingZoo), `atari` (a game and what it
-    is told) or `module` (the user's)."""
+    """Where an env id leads: `jax` (a world of ours), `gym` (a Gymnasium id), `pz` (PettingZoo), `atari` and `gba` (a game and
+    what it is told) or `module` (the user's)."""
 
     kind: str
     name: str
@@ -94,6 +95,8 @@ def find_env(env_id: str) -> EnvSource:
     prefix, colon, rest = env_id.partition(":")
     if prefix == atari_ids.KIND and colon:
         return EnvSource(prefix, atari_ids.write_name(*atari_ids.read_name(rest)))
+    if (game := gba_ids.recognise(env_id)) is not None:
+        return EnvSource(gba_ids.KIND, gba_ids.write_name(*gba_ids.read_name(game)))
     if colon:
         return EnvSource(prefix, rest) if prefix in ("gym", "pz") else EnvSource("module", env_id)
     name = env_id.removeprefix("courtside/").removesuffix("-v0") if env_id.startswith("courtside/") else env_id
@@ -121,7 +124,7 @@ def _nearby(name: str) -> list[str]:
     """The names to look for near ones in: the original ids where the name looks like one of them."""
     if name.lower().startswith("multigrid"):
         return [alias for entry in GRIDS for alias in entry.aliases]
-    return [entry.name for entry in ENVS]
+    return [*(entry.name for entry in ENVS), *atari_ids.near_games(name)]
 
 
 def find_entry(name: str) -> EnvEntry:
@@ -150,7 +153,7 @@ def build_world(source: EnvSource, options: Mapping[str, Any] | None = None) -> 
     """The JAX world that an env id leads to, told `options`; None where the env is stepped outside JAX by a host."""
     if source.kind == "jax":
         return make_jax_env(source.name, options)
-    if source.kind == atari_ids.KIND:
+    if source.kind in (atari_ids.KIND, gba_ids.KIND):
         tell_host(source, options)  # raises where an option does not fit
         return None
     world = build_own(source.name, options) if source.kind == "module" else None
@@ -163,7 +166,13 @@ def build_world(source: EnvSource, options: Mapping[str, Any] | None = None) -> 
 
 
 def tell_host(source: EnvSource, options: Mapping[str, Any] | None) -> EnvSource:
-    """The source with what the env is told in its name, as its workers are given it; only Atari games can be told something."""
+    """The source with what the env is told in its name, as its workers are given it; only games can be told something."""
+    if source.kind == gba_ids.KIND:
+        from courtside.hosts.gba import options as gba
+
+        named = gba.tell(source.name, options or {})
+        gba.require_rom(named)
+        return dataclasses.replace(source, name=named)
     if source.kind != atari_ids.KIND:
         return source
     from courtside.hosts.atari.options import tell
@@ -171,11 +180,18 @@ def tell_host(source: EnvSource, options: Mapping[str, Any] | None) -> EnvSource
     return dataclasses.replace(source, name=tell(source.name, options or {}))
 
 
+def tell_folder(source: EnvSource, folder: str, seed: int) -> EnvSource:
+    """The source for envs that are trained on, which may leave something in the run folder; only GBA games do."""
+    return tell_host(source, {"folder": folder, "first_seed": seed}) if source.kind == gba_ids.KIND else source
+
+
 def world_name(env_id: str) -> str:
     """Our name of a world, whichever name was typed; `gym:CartPole-v1` is the same task as `cartpole`."""
     source = find_env(env_id)
     if source.kind == atari_ids.KIND:
         return f"{atari_ids.PREFIX}{atari_ids.read_name(source.name)[0]}"
+    if source.kind == gba_ids.KIND:
+        return f"{gba_ids.PREFIX}{gba_ids.read_name(source.name)[0]}"
     return next((entry.name for entry in ENVS if source.name in entry.aliases), source.name)
 
 

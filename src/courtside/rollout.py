@@ -193,11 +193,13 @@ def collect_host(
     num_steps: int,
     memory: HostColumns | None = None,
     kept: DeviceRows | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> HostCollected:
     """The Rollout Phase of a world outside JAX. While some turns' envs are stepped, actions are chosen for another's.
 
     With `memory` what comes back lies in it, and is written over by the next call but one. With `kept` the rows that are
-    acted on stay where acting put them, and `memory` holds the newest ones only.
+    acted on stay where acting put them, and `memory` holds the newest ones only. `meanwhile` is called whenever envs have
+    been sent on their way.
     """
     columns, envs = (memory or HostColumns()).take_turn(), len(features)
     depth = num_steps + 1 if kept is None else 1
@@ -215,11 +217,14 @@ def collect_host(
             told = _send(turn, team, columns["features"][t % depth, turn.rows], t)
             _put_all(columns, (num_steps, envs), (t, turn.rows), told)
             steps[i] = t
+            if meanwhile is not None:
+                meanwhile()
     last = columns["features"][-1]
     parts = {name: column for name, column in columns.items() if name != "features"}
     rows = {} if kept else {"rows": columns["features"][:-1]}
     told = jax.device_put({**parts, **rows, "last": last})
-    return HostCollected(last, _host_rollout(team, told if kept is None else told | {"rows": kept.rows}))
+    names = turns[0].host.spec.told_names if "told" in told else ()
+    return HostCollected(last, _host_rollout(team, told if kept is None else told | {"rows": kept.rows}, names))
 
 
 def _next_turn(turns: Sequence[Turn], steps: Iterable[int]) -> int:
@@ -260,13 +265,17 @@ def _host_row(step: HostStep, value: Callable[[np.ndarray], np.ndarray] | None) 
         row["final_value"] = np.where(step.truncated, value(step.final_features), np.float32(0))
     else:
         row["final_value"] = np.zeros_like(step.reward)
+    if step.told.size:
+        row["told"] = step.told
     if step.games is not None:
         ended, score, length = step.games
         row |= {"game_ended": ended, "game_score": score[:, None], "game_length": length}
     return row
 
 
-def _host_rollout(team: Team, told: dict[str, Array]) -> Rollout:
+def _host_rollout(team: Team, told: dict[str, Array], names: Sequence[str]) -> Rollout:
+    """`names`: of what envs say at the end of an episode."""
+    info = {name: told["told"][..., k] for k, name in enumerate(names)}
     games = EpisodeEnd(told["game_ended"], told["game_score"], told["game_length"]) if "game_ended" in told else None
     return Rollout(
         features=told["rows"],
@@ -277,7 +286,7 @@ def _host_rollout(team: Team, told: dict[str, Array]) -> Rollout:
         final_features=told.get("final_features"),
         last_features=told["last"],
         active=told["here"] if team.num_agents > 1 else None,
-        ends=EpisodeEnd(told["ended"], told["return"], told["length"]),
+        ends=EpisodeEnd(told["ended"], told["return"], told["length"], info),
         final_value=told.get("final_value"),
         games=games,
     )

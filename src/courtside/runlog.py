@@ -32,6 +32,8 @@ FORMAT = 1
 CONFIG, SYSTEM, VERDICT = "config.json", "system.json", "verdict.json"
 METRICS, EVALS, TIMING = "metrics.jsonl", "evals.jsonl", "timing.jsonl"
 CHECKPOINTS, BEST = "checkpoints", "best"
+LOCK = ".lock"
+"""Held by the process that trains the run, as long as it lives."""
 Row = dict[str, Any]
 _STAMP = re.compile(r"\d{8}-\d{6}")
 _PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "safetensors", "gymnasium")
@@ -85,7 +87,9 @@ class RunLog:
                 self._metrics.append_lines([encode_row(blank_episodes(row)) for row in event.rows])
                 self._timing.append_lines([encode_row({**self._now(), **_timing(event)})])
             case Evaluated():
-                self._evals.append_lines([encode_row({"step": event.step, "update": event.update, **event.metrics})])
+                seed = {} if event.seed is None else {"seed": event.seed}
+                row = {"step": event.step, "update": event.update, **seed, **event.metrics}
+                self._evals.append_lines([encode_row(row)])
             case Finished():
                 self.sync()
         for sink in self._sinks:
@@ -139,7 +143,7 @@ def lock(folder: Path) -> Any:
     except ImportError:  # Windows
         return None
     try:
-        file = open(folder / ".lock", "a+")  # noqa: SIM115 (held until close())
+        file = open(folder / LOCK, "a+")  # noqa: SIM115 (held until close())
     except OSError as error:
         raise storage.write_error(folder, error) from error
     try:

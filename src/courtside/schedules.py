@@ -2,7 +2,7 @@
 
 These are tied to the plan: they run from the first update to the planned end, so another length makes another run.
 `decay(2.5e-4, 2e6)` is not: it halves every 2 million steps whatever the plan, so a run that is stopped early equals the
-beginning of a longer one.
+beginning of a longer one. Nor is a warm-up that is given in steps: `warmup(1e6 steps, 1e-4)`.
 
 Parsed here, without JAX; `ops.schedules` has the same formula for the compiled programs.
 """
@@ -17,7 +17,7 @@ from courtside.errors import ConfigError
 
 FORMS = (
     "a number, constant(x), linear(start, end), exponential(start, end), decay(start, half_life), "
-    "decay(start, half_life, floor) or warmup(fraction, schedule)"
+    "decay(start, half_life, floor), warmup(fraction, schedule) or warmup(n steps, schedule)"
 )
 
 
@@ -32,6 +32,8 @@ class Schedule:
     """Move by equal factors instead of by equal amounts."""
     warmup: float = 0.0
     """Share of the run during which the value rises linearly from 0."""
+    warmup_steps: float = 0.0
+    """The same in environment steps, for a warm-up that knows no plan; 0 where it is a share or there is none."""
     half_life: float = 0.0
     """Environment steps in which a decay covers half of the way to its floor; 0 for all other forms."""
 
@@ -45,19 +47,28 @@ def value_at(schedule: Schedule, step: float, planned: float) -> float:
     """The value after `step` of `planned` environment steps; `ops.schedules.schedule_value` says the formula."""
     start, end, share = schedule.start, schedule.end, min(step / planned, 1.0)
     if schedule.half_life:
-        return end + (start - end) * 0.5 ** (step / schedule.half_life)
-    value = start * (end / start) ** share if schedule.exponential else start + (end - start) * share
-    return value * min(1.0, share / schedule.warmup) if schedule.warmup else value
+        value = end + (start - end) * 0.5 ** (step / schedule.half_life)
+    else:
+        value = start * (end / start) ** share if schedule.exponential else start + (end - start) * share
+    risen = schedule.warmup_steps or schedule.warmup * planned
+    return value * min(1.0, step / risen) if risen else value
 
 
 def write_schedule(schedule: Schedule) -> str:
     """A schedule as a setting holds it."""
+    inner, steps = _write_risen(schedule), schedule.warmup_steps
+    if steps:
+        return f"warmup({steps:.12g} steps, {inner})"
+    return f"warmup({schedule.warmup:.6g}, {inner})" if schedule.warmup else inner
+
+
+def _write_risen(schedule: Schedule) -> str:
+    """The schedule without its warm-up."""
     start, end, half_life = f"{schedule.start:.6g}", f"{schedule.end:.6g}", f"{schedule.half_life:.12g}"
     if schedule.half_life:
         return f"decay({start}, {half_life}, {end})" if schedule.end else f"decay({start}, {half_life})"
     kind = "exponential" if schedule.exponential else "linear"
-    inner = f"constant({start})" if start == end else f"{kind}({start}, {end})"
-    return f"warmup({schedule.warmup:.6g}, {inner})" if schedule.warmup else inner
+    return f"constant({start})" if start == end else f"{kind}({start}, {end})"
 
 
 def parse_schedule(text: str, name: str = "schedule") -> Schedule:
@@ -100,18 +111,25 @@ def _make_decay(start: float, half_life: float, floor: float = 0.0, *, text: str
 
 
 def _parse_warmup(inside: str, text: str, name: str) -> Schedule:
-    fraction, _, rest = inside.partition(",")
-    share = _number(fraction)
-    if share is None or not 0 <= share <= 1 or not rest.strip():
+    length, _, rest = inside.partition(",")
+    count = re.fullmatch(r"(.+?)\s*steps?", length.strip())
+    number = _number(count.group(1) if count else length)
+    if number is None or not (number >= 1 if count else 0 <= number <= 1) or not rest.strip():
         raise ConfigError(
-            f"{name} is {text!r}, but warmup takes a share of the run from 0 to 1 and a schedule, such as warmup(0.05, linear(2.5e-4, 0))."
+            f"{name} is {text!r}, but warmup takes a share of the run from 0 to 1 and a schedule, such as warmup(0.05, "
+            "linear(2.5e-4, 0)), or environment steps, 1 or more, such as warmup(1e6 steps, 1e-4)."
         )
     risen = parse_schedule(rest, name)
+    if risen.warmup or risen.warmup_steps:
+        raise ConfigError(f"{name} is {text!r}, but a schedule can warm up only once; leave one warmup out.")
+    if count:
+        return replace(risen, warmup_steps=number)
     if risen.half_life:
         raise ConfigError(
-            f"{name} is {text!r}, but a warmup lasts a share of the planned run and a decay knows no plan; leave one of them out."
+            f"{name} is {text!r}, but this warmup lasts a share of the planned run and a decay knows no plan; give the warmup in "
+            "steps, such as warmup(1e6 steps, ...)."
         )
-    return replace(risen, warmup=share)
+    return replace(risen, warmup=number)
 
 
 def _number(text: str) -> float | None:

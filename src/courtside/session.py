@@ -14,8 +14,9 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from courtside import backend, checkpoint, memory, preprocess, runlog, snapshots, stopping
-from courtside.config import Config
+from courtside.config import Config, override
 from courtside.engines import Engine, make_engine
+from courtside.engines.host_engine import HostEngine
 from courtside.engines.jax_engine import JaxEngine
 from courtside.errors import CheckpointError
 from courtside.events import Compiling, Evaluated, Event, Finished, Notice, Progress, Racing, Rewound, Settled
@@ -40,6 +41,8 @@ SAVE_PAUSE = 20
 is spent on saving."""
 SAVED_MB = 200.0
 """What is written in a second, until it is known."""
+STOPPING = "\nStopping: what is under way is finished and saved first. Once more leaves at once.\n"
+"""Said as soon as a signal is heard: an update of a large world may take a while."""
 QUICK_SAVE = 0.1
 """A save of fewer seconds is not worth waiting for."""
 
@@ -73,6 +76,7 @@ class Result:
 def train(config: Config, *, view: View | None = None) -> Result | PopulationResult:
     """A new run in a new folder; a population where several seeds are asked for."""
     config.validate()
+    config = with_rom(config, config.env.rom)
     if config.run.seeds > 1:
         from courtside.population import session as population
 
@@ -83,6 +87,11 @@ def train(config: Config, *, view: View | None = None) -> Result | PopulationRes
     return _closing(engine, lambda: _drive(config, engine, None, _create_log(config, engine), view))
 
 
+def with_rom(config: Config, path: str) -> Config:
+    """The run with this cartridge, if any, by a path that holds wherever it is resumed from."""
+    return override(config, rom=str(Path(path).resolve())) if path else config
+
+
 def _create_log(config: Config, engine: Engine) -> RunLog:
     """A new run folder, with copies of the opponents' networks in it."""
     log = RunLog.create(config)
@@ -91,15 +100,16 @@ def _create_log(config: Config, engine: Engine) -> RunLog:
 
 
 def resume(
-    run: str | Path, *, view: View | None = None, total_timesteps: int | None = None
+    run: str | Path, *, view: View | None = None, total_timesteps: int | None = None, rom: str = ""
 ) -> Result | PopulationResult:
-    """Go on with a run from its newest whole checkpoint, or from its beginning where it has none yet."""
+    """Go on with a run from its newest whole checkpoint, or from its beginning where it has none yet; `rom` is where its
+    cartridge's dump lies now."""
     run_dir = runlog.find_run(run)
     if is_population(run_dir):
         from courtside.population import session as population
 
         return population.resume(run_dir, view=view, total_timesteps=total_timesteps)
-    config = runlog.read_config(run_dir)
+    config = with_rom(runlog.read_config(run_dir), rom)
     config, notes = replan(config, [run_dir], total_timesteps)
     config.validate()
     backend.start(config)
@@ -188,12 +198,14 @@ def _drive(
 ) -> Result:
     """Hand every event to its consumers until the run ends or a signal asks it to stop."""
     done = 0 if state is None else int(state.update)
+    if isinstance(engine, HostEngine):
+        engine.use_folder(log.folder)
     watch = ScoreWatch(config, runlog.read_rows(log.folder), done)
     saver = Saver(log.folder, config, pipeline_of(config, engine), memory.tree_mb(engine.template()))
     insurer = _insure(config, engine, saver, account)
     course = _Course(config, log, saver, done)
     updates = run_training(config, engine=engine, state=state, insurance=insurer, watch=watch)
-    events = with_wall(updates, engine, log.folder)
+    events = with_wall(updates, engine, log.folder, config.run.screens)
     begun = time.perf_counter()
     with Signals() as signals, contextlib.closing(log):
         for event in events:
@@ -380,3 +392,6 @@ class Signals:
         if self.caught is not None:
             os._exit(128 + number)
         self.caught = signal.Signals(number).name
+        # The terminal may be gone, and a view half-way through a line of its own.
+        with contextlib.suppress(OSError):
+            os.write(2, STOPPING.encode())

@@ -118,9 +118,14 @@ def _updates(
 
     An insured run may be sent back at a pause: then `state` is an earlier one from there on.
     """
-    update, pace, begun, warned = int(state.update), Pace(engine.chunk_factor), time.perf_counter(), False
+    update, pace, begun, warned = (
+        int(state.update),
+        Pace(engine.chunk_factor, engine.chunk_grain),
+        time.perf_counter(),
+        False,
+    )
     while not is_over(config, update, watch):
-        num_updates = pace.next_length(updates_until_pause(config, update))
+        num_updates = pace.next_length(updates_until_pause(config, update), update)
         state, rows, seconds = run_timed(engine, pace, state, num_updates)
         records = make_records(rows, update, config.batch_size)
         update += num_updates
@@ -184,7 +189,7 @@ def _evaluate(config: Config, engine: Engine, state: TrainState, update: int) ->
     metrics, score, is_best = judge_evaluation(config, episodes, float(state.best_score))
     if is_best:
         state = eqx.tree_at(lambda s: s.best_score, state, jnp.asarray(score, jnp.float32))
-    return state, Evaluated(update * config.batch_size, update, metrics, is_best, state)
+    return state, Evaluated(update * config.batch_size, update, metrics, is_best, state, seed)
 
 
 def judge_evaluation(config: Config, episodes: Episodes, best_score: float) -> tuple[dict[str, float], float, bool]:
@@ -252,16 +257,18 @@ class Compiles(Protocol):
 class Pace:
     """Chunk lengths that take about as long as they should, and when to measure the split again."""
 
-    def __init__(self, factor: float = 1.0) -> None:
-        self.length, self._factor = 1, factor
+    def __init__(self, factor: float = 1.0, grain: int = 1) -> None:
+        self.length, self._factor, self._grain = 1, factor, grain
         self.share: float | None = None
         self.last_share = -float("inf")
         self.learning = 1.0
         """Share of the newest chunk's updates that learned."""
         self.num_seen = 0
 
-    def next_length(self, at_most: int) -> int:
-        return max(1, min(self.length, at_most, MAX_CHUNK))
+    def next_length(self, at_most: int, update: int = 0) -> int:
+        """Of the chunk that begins after `update`; it ends at a whole number of grains or where it must."""
+        wanted = max(1, min(self.length, MAX_CHUNK))
+        return min(wanted + -(update + wanted) % self._grain, at_most)
 
     def saw(self, num_updates: int, seconds: float, learning: float = 1.0) -> None:
         """Aim at the target, but never grow more than fourfold on one measurement."""

@@ -1,7 +1,8 @@
 """The current screens of all training envs as one picture in the run folder, `wall.png`, drawn anew every few seconds.
 
-Only what has its screens at hand is drawn (`hosts.base.ShowsScreens`); other runs have no such file. Drawing never stops
-a run: where it fails, a notice says so and no more is drawn.
+If asked for, each screen is also a picture of its own, `frames/07.png`; where envs tell which tiles of a map they were on,
+`visits.png` shows that. Only what has its screens at hand is drawn (`hosts.base.ShowsScreens`); other runs have no such
+files. Drawing never stops a run: where it fails, a notice says so and no more is drawn.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from courtside.engines import Engine
 from courtside.events import Event, Notice, Settled
 from courtside.hosts.base import ShowsScreens
 from courtside.hosts.faults import describe_error
+from courtside.hosts.gba.visit_map import draw_run
 from courtside.png import encode_png
 
-FILE = "wall.png"
+FILE, FRAMES = "wall.png", "frames"
 MAX_SCREENS = 64
 """The first envs are shown where there are more."""
 EVERY_SECONDS = 5.0
@@ -37,9 +39,9 @@ WIDEST = 2_000
 class Wall:
     """Draws whenever it is time to."""
 
-    def __init__(self, engine: Engine | ShowsScreens, folder: Path) -> None:
+    def __init__(self, engine: Engine | ShowsScreens, folder: Path, singly: bool = False) -> None:
         self._engine = engine if isinstance(engine, ShowsScreens) else None
-        self._path, self._due = folder / FILE, -math.inf
+        self._folder, self._singly, self._due = folder, singly, -math.inf
 
     def draw(self) -> str | None:
         """Replace the file if that is due; returns what went wrong, after which nothing more is drawn."""
@@ -51,7 +53,10 @@ class Wall:
             if screens is None:
                 self._engine = None
                 return None
-            storage.write_bytes(self._path, encode_png(hang(screens)))
+            storage.write_bytes(self._folder / FILE, encode_png(hang(screens)))
+            if self._singly:
+                write_singly(self._folder / FRAMES, screens)
+            draw_run(self._folder)
         except Exception as error:
             self._engine = None
             return f"The envs' screens cannot be drawn ({describe_error(error)}), so {FILE} stays as it is; the run goes on."
@@ -61,10 +66,10 @@ class Wall:
 
 
 def with_wall(
-    events: Generator[Event, None, None], engine: Engine | ShowsScreens, folder: Path
+    events: Generator[Event, None, None], engine: Engine | ShowsScreens, folder: Path, singly: bool = False
 ) -> Generator[Event, None, None]:
     """The same events, and at quiet moments a wall; closing it closes them."""
-    wall = Wall(engine, folder)
+    wall = Wall(engine, folder, singly)
     with contextlib.closing(events):
         for event in events:
             if isinstance(event, Settled) and (trouble := wall.draw()) is not None:
@@ -84,6 +89,13 @@ def hang(screens: UInt8[np.ndarray, "B h w 3"]) -> UInt8[np.ndarray, "H W 3"]:
         top, left = number // columns * tall + GAP, number % columns * wide + GAP
         wall[top : top + height, left : left + width] = screen
     return wall
+
+
+def write_singly(folder: Path, screens: UInt8[np.ndarray, "B h w 3"]) -> None:
+    """Each screen under the number of its env."""
+    storage.make_folder(folder)
+    for number, screen in enumerate(screens):
+        storage.write_bytes(folder / f"{number:02d}.png", encode_png(screen))
 
 
 def grid(count: int) -> tuple[int, int]:

@@ -30,6 +30,7 @@ class Settings:
     max_grad_norm: float = 0.5
     learning_rate: float = 1e-3
     adam_eps: float = 1e-5
+    weight_decay: float = 0.0
 
 
 def to_dict(net: Any) -> Params:
@@ -165,7 +166,7 @@ def global_norm(grads: Params) -> float:
 
 
 class Adam:
-    """Kingma and Ba 2015, algorithm 1, after the gradient has been scaled to the largest norm."""
+    """Kingma and Ba 2015, algorithm 1, after the gradient has been scaled to the largest norm; with decoupled decay."""
 
     def __init__(self, params: Params) -> None:
         self.t = 0
@@ -181,7 +182,8 @@ class Adam:
             self.m[name] = 0.9 * self.m[name] + 0.1 * g
             self.v[name] = 0.999 * self.v[name] + 0.001 * g**2
             m_hat, v_hat = self.m[name] / (1 - 0.9**self.t), self.v[name] / (1 - 0.999**self.t)
-            moved[name] = params[name] - s.learning_rate * m_hat / (np.sqrt(v_hat) + s.adam_eps)
+            shrunk = params[name] * (1 - s.learning_rate * s.weight_decay)
+            moved[name] = shrunk - s.learning_rate * m_hat / (np.sqrt(v_hat) + s.adam_eps)
         return moved
 
 

@@ -122,6 +122,7 @@ def twin_epochs(setup, hyper, state, params, batch):
     settings = numpy_ppo.Settings(
         setup.action, float(hyper.clip_coef.start), float(hyper.ent_coef.start), float(hyper.vf_coef), setup.norm_adv,
         setup.clip_vloss, float(hyper.max_grad_norm), float(hyper.learning_rate.start), float(hyper.adam_eps),
+        float(hyper.weight_decay),
     )  # fmt: skip
     adam, twin = numpy_ppo.Adam(params), Twin([params], [], [], [])
     _, shuffle_key = jax.random.split(state.key)
@@ -559,6 +560,27 @@ def test_detail_extra_entropy_annealing():
     _, parts, _ = policy_loss(setup, hyper, state, half(base_batch()))
     start, end = (policy_loss(setup, hyper, state, half(base_batch()), p)[0] for p in (0.0, 1.0))
     np.testing.assert_allclose(end - start, parts["entropy"], rtol=1e-5)
+
+
+def test_detail_extra_decoupled_weight_decay():
+    """Every parameter shrinks by rate x decay at each step, biases too; neither Adam nor the gradient's norm knows of it."""
+    setup, hyper, state = make()
+    hyper, collected = with_hyper(hyper, weight_decay=5.0), make_rollout()
+    after, metrics = update_jit(setup, hyper, state, collected)
+    twin = twin_update(setup, hyper, state, collected)
+    assert_params(after.params, twin.params[-1])
+    np.testing.assert_allclose(metrics["losses/grad_norm"], np.mean(twin.norms), rtol=1e-3)
+    plain = twin_update(setup, with_hyper(hyper, weight_decay=0.0), state, collected)
+    with pytest.raises(AssertionError):
+        assert_params(after.params, plain.params[-1])
+
+
+def test_detail_extra_a_tiny_epsilon_holds():
+    """1e-12, as some published settings have it: still the step of the twin, which counts in float64."""
+    setup, hyper, state = make()
+    hyper, collected = with_hyper(hyper, adam_eps=1e-12, update_epochs=1), make_rollout()
+    after, _ = update_jit(setup, hyper, state, collected)
+    assert_params(after.params, twin_update(setup, hyper, state, collected).params[-1])
 
 
 def far_moving(mode, **changes):

@@ -15,15 +15,16 @@ from courtside.config import Config, override
 from courtside.engines.jax_engine import init_run
 from courtside.envs.base import EnvSpec, make_timestep
 from courtside.errors import ConfigError
-from courtside.nets import distributions
+from courtside.nets import distributions, recurrent
 from courtside.spaces import Box, Discrete
 from tree_equality import assert_close
 
-T, B, A = 6, 4, 2
+T, B, A, L, H = 6, 4, 2, 3, 6
 CONFIG = override(
-    Config(), num_envs=B, num_steps=T, num_minibatches=2, update_epochs=2, hidden_sizes=(8,), lstm_size=6,
-    total_timesteps=T * B * 100,
+    Config(), num_envs=B, num_steps=T, num_minibatches=2, update_epochs=2, hidden_sizes=(8,), lstm_size=H,
+    lstm_steps=L, critic_lstm=True, total_timesteps=T * B * 100,
 )  # fmt: skip
+"""The hardest kind; `test_recurrent_engines` has whole rollouts and one cell."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,10 +80,10 @@ def both(collected):
     def run(state, kept):
         (learner,), rows = state.learners, team._cut(players, setup, kept, 0)
         features = batch_features(setup, learner.policy, rows.features)
-        _, value, memories = recurrence.look_back(setup, learner.params, features, rows)
-        follows = ppo._next_values(setup, learner, rows, value, memories)
+        read = recurrence.look_back(setup, learner.params, features, rows)
+        follows = ppo._next_values(setup, learner, rows, read)
         batch = ppo.make_batch(setup, ppo.make_hyper(CONFIG), learner, rows)
-        return step_by_step(players, state, kept), (value, memories, follows, batch)
+        return step_by_step(players, state, kept), (read.value, read.memories, follows, batch)
 
     return run(before, kept)
 
@@ -111,17 +112,21 @@ def test_each_group_of_agents_learns_from_its_own_memory(collected):
     apart = team.make_team(override(CONFIG, learners="independent"), Drift().spec)
     kept = dataclasses.replace(collected[3], memory=("first", "second"), action=collected[3].action * 2)
     assert [team._cut(apart, group, kept, i).memory for i, group in enumerate(apart.groups)] == ["first", "second"]
-    assert [x.hidden.shape for x in team.memories_at_rest(apart, B)] == [(B, 1, 6)] * 2
+    assert [x.hidden.shape for x in team.memories_at_rest(apart, B)] == [(B, 1, 2 * H)] * 2
 
 
-def test_minibatches_are_whole_sequences_and_leave_nothing_out():
-    setup = team.make_team(CONFIG, Drift().spec).groups[0]
+@pytest.mark.parametrize("length", [T, L])
+def test_minibatches_are_whole_sequences_and_leave_nothing_out(length):
+    setup = team.make_team(override(CONFIG, lstm_steps=length), Drift().spec).groups[0]
     order = np.asarray(recurrence.minibatches(setup, jax.random.key(0), jnp.int32(0)))
     assert order.shape == (2, T * B * A // 2)
     assert sorted(order.reshape(-1)) == list(range(T * B * A))
-    for minibatch in order.reshape(2, T, -1):
-        sequences = minibatch[0]
-        np.testing.assert_array_equal(minibatch, np.arange(T)[:, None] * B * A + sequences[None])
+    for minibatch in order.reshape(2, length, -1):
+        firsts = minibatch[0]
+        assert np.all(firsts // (B * A) % length == 0)
+        np.testing.assert_array_equal(minibatch, np.arange(length)[:, None] * B * A + firsts[None])
+        found = recurrence.sequences_of(setup, jnp.asarray(minibatch.reshape(-1)))
+        np.testing.assert_array_equal(found, firsts // (B * A) // length * B * A + firsts % (B * A))
     other = np.asarray(recurrence.minibatches(setup, jax.random.key(0), jnp.int32(1)))
     assert not np.array_equal(order, other)
 
@@ -138,15 +143,37 @@ def test_before_the_first_gradient_step_the_policy_is_the_one_that_acted(collect
         log_prob, _ = distributions.log_prob_and_entropy(setup.action, head, minibatch.action)
         np.testing.assert_allclose(value, minibatch.value, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(log_prob, minibatch.log_prob, rtol=1e-4, atol=1e-5)
-        other = jax.tree.map(lambda x: x + 1, minibatch.memory)
-        assert np.abs(read(dataclasses.replace(minibatch, memory=other))[1] - value).max() > 1e-3
+        other = dataclasses.replace(minibatch, memory=_moved(minibatch.memory))
+        assert np.abs(read(other)[1] - value).max() > 1e-3
+
+
+def _moved(memory):
+    return jax.tree.map(lambda x: x + 1, memory)
+
+
+def test_the_value_reads_its_own_cell_and_the_policy_never_does(collected, both):
+    """What one of the two cells remembers moves one head alone."""
+    players, before, _, _ = collected
+    (setup,), params, batch = players.groups, before.learners[0].params, both[1][-1]
+    assert batch.memory.hidden.shape == (T // L * B * A, 2 * H)
+    read = jax.jit(lambda m: recurrence.policy_and_value(setup, params, batch.features, batch.starts, m))
+    own, critics = recurrent.split_memory(batch.memory, 2)
+    for i, parts in enumerate([(_moved(own), critics), (own, _moved(critics))]):
+        found = read(recurrent.join_memories(parts))
+        changes = [bool(np.any(a != b)) for a, b in zip(read(batch.memory), found, strict=True)]
+        assert changes == [i == 0, i == 1]
 
 
 FAULTS = {
     "--lstm-size is -1, but it must be 0": {"lstm_size": -1},
-    "--num-minibatches is 3, but with --lstm-size it must divide the 4 envs": {"num_minibatches": 3, "num_steps": 9},
+    "--num-minibatches is 3, but with --lstm-size it must divide the 4 envs": {"num_minibatches": 3, "lstm_steps": 0},
+    "--critic-lstm was given, but without --lstm-size": {"lstm_size": 0},
+    "--lstm-steps 3 was given, but without --lstm-size": {"lstm_size": 0},
+    "--lstm-steps is 4, but it must divide the 6 steps of a rollout (--num-steps)": {"lstm_steps": 4},
+    "--lstm-steps is -1, but it must divide": {"lstm_steps": -1},
+    "must divide the 8 sequences of 4 envs (--lstm-steps)": {"num_minibatches": 3},
     "--critic central was given with --lstm-size 6": {"critic": "central"},
-    "only --algo ppo has a memory and this run trains with mad4pg": {"algo": "mad4pg", "lstm_size": 6},
+    "only --algo ppo has a memory and this run trains with mad4pg": {"algo": "mad4pg", "lstm_size": H},
 }
 
 
@@ -157,5 +184,10 @@ def test_what_a_memory_cannot_be_combined_with_is_one_sentence(words):
     assert words in str(caught.value)
 
 
+def test_more_minibatches_than_envs_fit_where_rollouts_are_cut():
+    override(CONFIG, num_minibatches=8).validate()
+
+
 def test_another_family_leaves_the_memory_behind():
-    assert override(CONFIG, algo="d4pg").net.lstm_size == 0
+    net = override(CONFIG, algo="d4pg").net
+    assert (net.lstm_size, net.lstm_steps, net.critic_lstm) == (0, 0, False)

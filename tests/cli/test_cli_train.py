@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from courtside.cli import main
+from courtside.session import STOPPING
 
 ENDLESS = (
     "--num-envs",
@@ -68,7 +69,7 @@ def test_signal_saves_and_says_how_to_go_on(number, name, status, tmp_path, caps
                 break
         process.send_signal(number)
         page, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (status, "")
+    assert (process.returncode, errors) == (status, STOPPING)
     stopped = re.search(rf"Stopped by {name} at step ([\d,]+), update [\d,]+; everything up to there is saved\.", page)
     assert stopped
     run = next(Path(tmp_path).iterdir())
@@ -92,7 +93,7 @@ def test_a_signal_while_compiling_ends_the_process_at_once(number, status, tmp_p
         process.send_signal(number)
         page, errors = process.communicate(timeout=60)
         took = time.monotonic() - begun
-    assert (process.returncode, errors) == (status, "")
+    assert (process.returncode, errors) == (status, STOPPING)
     assert "compiled in" not in page
     assert "before the first update, so there was nothing to save but the settings." in page
     assert took < 2

@@ -13,6 +13,8 @@ import time
 import gymnasium
 import numpy as np
 
+from courtside.hosts.rounds import Attendance
+
 FAULT_STEP = 5
 
 
@@ -131,6 +133,27 @@ class DiesOnce(Once, Dies):
 
 class HangsOnce(Once, Hangs):
     pass
+
+
+class DiesHangsOrIsLate(Sound):
+    """In step FAULT_STEP (of the environment) the env seeded with 0 dies and that with 1 hangs, while the worker of the one
+    with 2 is from there on slow to leave a round after its step."""
+
+    def step(self, action):
+        result = super().step(action)
+        if self.total == int(os.environ["FAULT_STEP"]):
+            {0: lambda: os._exit(7), 1: lambda: time.sleep(1000), 2: leave_late}.get(self.start, lambda: None)()
+        return result
+
+
+def leave_late():
+    leave = Attendance.leave
+
+    def late(self):
+        time.sleep(0.2)
+        leave(self)
+
+    Attendance.leave = late
 
 
 class RaisesInStep1000(Sound):

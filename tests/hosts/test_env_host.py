@@ -76,7 +76,7 @@ def test_the_step_has_the_shapes_and_kinds_of_the_contract():
     assert shapes == {
         "features": ((3, 1, 4), "float32"), "reward": ((3, 1), "float32"), "terminated": ((3, 1), "bool"),
         "truncated": ((3, 1), "bool"), "final_features": ((3, 1, 4), "float32"), "ended": ((3,), "bool"),
-        "episode_return": ((3, 1), "float32"), "episode_length": ((3,), "int32"),
+        "episode_return": ((3, 1), "float32"), "episode_length": ((3,), "int32"), "told": ((3, 0), "float32"),
     }  # fmt: skip
     assert (host.spec.time_limit, host.spec.num_agents, host.spec.name) == (500, 1, "gym:CartPole-v1")
 

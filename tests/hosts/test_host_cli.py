@@ -15,6 +15,7 @@ import courtside
 import courtside.config
 from courtside import checkpoint
 from courtside.config import Config
+from courtside.session import STOPPING
 
 HERE = Path(__file__).parent
 SMALL = (
@@ -65,7 +66,7 @@ def test_sigterm_to_the_whole_group_saves(tmp_path):
             break
     os.killpg(process.pid, signal.SIGTERM)
     page, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (143, "")
+    assert (process.returncode, errors) == (143, STOPPING)
     stopped = re.search(r"Stopped by SIGTERM at step ([\d,]+)", page)
     assert stopped
     (run,) = tmp_path.iterdir()

@@ -126,7 +126,7 @@ def test_agents_alike_have_one_space_and_one_array():
     shapes = [(name, part.shape) for name, part in steps(host, 1)._asdict().items() if part is not None]
     assert dict(shapes) == {
         "features": (2, 3, 2), "reward": (2, 3), "terminated": (2, 3), "truncated": (2, 3),
-        "final_features": (2, 3, 2), "ended": (2,), "episode_return": (2, 3), "episode_length": (2,),
+        "final_features": (2, 3, 2), "ended": (2,), "episode_return": (2, 3), "episode_length": (2,), "told": (2, 0),
     }  # fmt: skip
 
 

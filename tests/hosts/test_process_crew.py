@@ -99,6 +99,31 @@ def test_a_worker_killed_from_outside_is_replaced():
     host.close()
 
 
+@pytest.mark.parametrize("fault", [5, 6])
+def test_one_dies_while_another_hangs_and_a_third_is_slow_to_leave(fault, monkeypatch):
+    """The rounds after that are whole, whichever of the two pipes of start tickets it happened with."""
+    monkeypatch.setenv("FAULT_STEP", str(fault))
+    host = open_host("failing_envs:DiesHangsOrIsLate", 3, 3, timeout=1.0, failure="restart")
+    host.reset(0)
+    seen = [host.step(np.zeros((3, 1), int)).features[:, 0, 0].tolist() for _ in range(fault + 5)]
+    replaced = [*range(1, fault), *range(6)]
+    assert seen == [[a, a, k + 1] for k, a in enumerate(replaced)]
+    assert len(host.notices()) == 3  # the plan, and two workers
+    host.close()
+
+
+def test_a_death_is_noticed_by_a_reset_too():
+    host = open_host("gym:CartPole-v1", failure="restart")
+    host.reset(0)
+    os.kill(worker_ids(host)[0], signal.SIGKILL)
+    descriptor = os.open(HERE, os.O_RDONLY)  # so that the new worker's socket is not the same file as the old one's
+    host.reset(1)
+    steps(host, 3)
+    os.close(descriptor)
+    assert all(map(is_running, worker_ids(host)))
+    host.close()
+
+
 def test_endless_crashes_end_in_an_error(monkeypatch):
     monkeypatch.setattr(env_slice, "RESTART_LIMIT", 2)
     host = open_host("failing_envs:Dies", 1, 1, failure="restart")
@@ -157,9 +182,8 @@ def test_a_forgotten_host_is_cleaned_up():
 def test_close_does_not_wait_for_a_hung_env():
     host = open_host("failing_envs:HangsOnce", timeout=60.0)
     host.reset(0)
-    for worker in host._crew._workers:
-        for _ in range(5):
-            worker.send(b"s")  # no one waits for the answers
+    steps(host, 4)
+    host.send(np.zeros((4, 1), int))  # no one waits for the answer
     pids = worker_ids(host)
     started = time.monotonic()
     host.close()

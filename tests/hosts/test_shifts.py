@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import os
+import signal
+
 import numpy as np
 import pytest
 
@@ -9,7 +13,8 @@ from courtside.config import Config, override
 from courtside.engines.host_engine import HostEngine, count_shifts
 from courtside.errors import ConfigError
 from courtside.hosts.env_host import make_host
-from courtside.hosts.shifts import Shifts
+from courtside.hosts.env_slice import Numbering
+from courtside.hosts.shifts import Shifts, make_shifts
 from courtside.registry import find_env
 
 PONG = override(
@@ -67,6 +72,42 @@ def test_where_the_envs_stand_is_saved_alike(trained):
     np.testing.assert_array_equal(saved[0]["features"], saved[1]["features"])
     np.testing.assert_array_equal(saved[0]["envs"], saved[1]["envs"])
     np.testing.assert_array_equal(two.host.load(saved[0]), saved[0]["features"])
+
+
+def test_groups_in_processes_are_numbered_as_one_run():
+    """A worker of the first group dies: its envs get seeds that no env of the second one has."""
+    config = override(Config(), workers="processes", num_workers=2, on_worker_failure="restart").env
+    groups = [functools.partial(make_host, "gym:CartPole-v1", 4, config, numbering=Numbering(n, 8)) for n in (0, 4)]
+    shifts = make_shifts(groups)
+    shifts.reset(1)
+    first, second = shifts.parts
+    first.send(np.zeros((4, 1), int))
+    os.kill(second._crew._workers[1].process.pid, signal.SIGKILL)
+    second.send(np.zeros((4, 1), int))
+    first.recv()
+    second.recv()
+    seeds = [part._crew.arrays.seed.tolist() for part in shifts.parts]
+    assert seeds == [[1, 2, 3, 4], [5, 6, 15, 16]]
+    assert any("env 6, step 1" in notice or "env 7, step 1" in notice for notice in shifts.notices())
+    assert not shifts.step(np.zeros((8, 1), int)).ended.any()
+    shifts.close()
+
+
+def test_groups_that_cannot_all_be_built_are_all_closed():
+    built = []
+
+    def build():
+        built.append(make(2))
+        return built[-1]
+
+    def fail():
+        raise OSError("no more")
+
+    with pytest.raises(OSError, match="no more"):
+        make_shifts([build, build, fail])
+    for host in built:
+        with pytest.raises(RuntimeError, match="closed"):
+            host.reset(0)
 
 
 def test_shifts_are_for_an_accelerator_unless_told():

@@ -21,6 +21,8 @@ FORMS = {
     "warmup(0.5, exponential(1, 0.01))": lambda p: 0.01**p * min(1, p / 0.5),
     "warmup(1, 4)": lambda p: 4 * p,
     "warmup(0, linear(1, 0))": lambda p: 1 - p,
+    "warmup(320 steps, linear(1, 0))": lambda p: (1 - p) * min(1, p / 0.1),
+    "warmup(1600 steps, decay(1, 3200))": lambda p: 0.5**p * min(1, p / 0.5),
     "decay(1, 320)": lambda p: 0.5 ** (p * 10),
     "decay(1, 3200, 0.2)": lambda p: 0.2 + 0.8 * 0.5**p,
 }
@@ -66,12 +68,12 @@ def test_past_the_planned_end_the_value_stays(text):
     assert schedule_value(numbers_of(text), at(1.5)) == schedule_value(numbers_of(text), at(1))
 
 
-@pytest.mark.parametrize("text", ["decay(2.5e-4, 7e3)", "decay(2.5e-4, 7e3, 1e-5)"])
-def test_a_decay_is_the_same_to_the_bit_under_every_plan(text):
+@pytest.mark.parametrize("text", ["decay(2.5e-4, 7e3)", "decay(2.5e-4, 7e3, 1e-5)", "warmup(1e5 steps, 1e-4)"])
+def test_what_is_not_tied_is_the_same_to_the_bit_under_every_plan(text):
     updates = np.arange(0, 1000, 37)
     plans = [[float(value_jit(numbers_of(text, planned), jnp.int32(u))) for u in updates] for planned in (3, 100, 977)]
     assert plans[0] == plans[1] == plans[2]
-    assert np.all(np.diff(plans[0]) < 0)
+    assert np.all(np.diff(plans[0]) * (1 if "warmup" in text else -1) > 0)
 
 
 def test_a_population_may_mix_forms():

@@ -31,7 +31,7 @@ from courtside.algos.setup import Setup, actor_and_critic_inputs, batch_features
 from courtside.config import Config
 from courtside.nets import distributions
 from courtside.nets.actor_critic import ActorCritic, make_actor_critic
-from courtside.nets.recurrent import Memory, blank_memory, forget
+from courtside.nets.recurrent import Memory, blank_memory, forget, memory_size
 from courtside.ops import losses
 from courtside.ops.returns import discounted_running_return, generalized_advantage
 from courtside.ops.running_stats import make_running_stats, merge_batch, scale
@@ -53,6 +53,7 @@ class Hyper(eqx.Module):
     max_grad_norm: Float[Array, "*P"]
     target_kl: Float[Array, "*P"]
     adam_eps: Float[Array, "*P"]
+    weight_decay: Float[Array, "*P"]
     update_epochs: Int[Array, "*P"]
 
 
@@ -71,7 +72,7 @@ class Batch(eqx.Module):
     starts: Bool[Array, "M"] | None = None
     """Where an episode begins, so that all is forgotten; only for policies that remember."""
     memory: Memory | None = None
-    """What was remembered before the first step, for each of the S = M / T sequences that the samples are. [S, H]"""
+    """What was remembered before the first step of each of the sequences that the samples are, however many. [S, H]"""
 
 
 class Descent(eqx.Module):
@@ -87,6 +88,17 @@ class Descent(eqx.Module):
     """Early stop on KL has struck: the rest of the update changes nothing."""
     first_bad: Int[Array, ""]
     """What was first not finite, as `vitals.FIRST_BAD` counts; 0 while all is."""
+
+
+class Lesson(eqx.Module):
+    """What an update learns from, and who learns; the epochs leave it as it is."""
+
+    learner: Learner
+    """Already with its next key and running statistics."""
+    batch: Batch
+    shuffle_key: PRNGKeyArray
+    seen: Metrics
+    """What is known before the first gradient step."""
 
 
 LOSS_NAMES = ("policy_loss", "value_loss", "entropy", "approx_kl", "old_approx_kl", "clipfrac", "grad_norm")
@@ -114,6 +126,7 @@ def make_hyper(config: Config) -> Hyper:
         max_grad_norm=number(ppo.max_grad_norm),
         target_kl=number(0.0 if ppo.target_kl is None else ppo.target_kl),
         adam_eps=number(ppo.adam_eps),
+        weight_decay=number(ppo.weight_decay),
         update_epochs=jnp.asarray(ppo.update_epochs, jnp.int32),
     )
 
@@ -149,7 +162,7 @@ def act_greedily(setup: Setup, policy: Policy, features: Array, policy_state: An
 
 def memory_at_rest(setup: Setup, num_envs: int) -> Any:
     """What a policy remembers before an episode: nothing, and feed-forward ones never do. [B, A, H]"""
-    size = setup.net.lstm_size
+    size = memory_size(setup.net)
     return blank_memory((num_envs, setup.num_agents), size) if size else ()
 
 
@@ -160,33 +173,53 @@ def note_ends(setup: Setup, policy_state: Any, ended: Bool[Array, "B"]) -> Any:
 
 def update(setup: Setup, hyper: Hyper, learner: Learner, rollout: Rollout) -> tuple[Learner, Metrics]:
     """The Learning Phase: advantages, then epochs of shuffled minibatch steps, then the running statistics."""
+    lesson, descent = begin(setup, hyper, learner, rollout)
+    epoch = lambda i, descent: run_epoch(setup, hyper, lesson, i, descent)  # noqa: E731
+    return end(setup, hyper, lesson, jax.lax.fori_loop(0, hyper.update_epochs, epoch, descent))
+
+
+def begin(
+    setup: Setup, hyper: Hyper, learner: Learner, rollout: Rollout, behaviour: Policy | None = None
+) -> tuple[Lesson, Descent]:
+    """All that comes before the first gradient step. `behaviour`: who acted, if not the learner's own policy."""
     key, shuffle_key = jax.random.split(learner.key)
     mean_reward = jnp.mean(rollout.reward)
     learner, rollout = _normalize_reward(setup, hyper, learner, rollout)
-    batch = make_batch(setup, hyper, learner, rollout)
+    batch = make_batch(setup, hyper, learner, rollout, behaviour)
     seen = vitals.observation_metrics(setup, batch.features, batch.weight)
-    descent, unravel = _make_descent(learner, _first_bad_input(mean_reward, seen["health/obs_abs_max"], batch))
-
-    def epoch(i: Array, descent: Descent) -> Descent:
-        order = recurrence.minibatches(setup, shuffle_key, i)
-        return _run_epoch(setup, hyper, learner.update, batch, unravel, order, descent)
-
-    descent = jax.lax.fori_loop(0, hyper.update_epochs, epoch, descent)
-    metrics = _make_metrics(setup, hyper, learner, batch, descent) | seen | {"charts/reward": mean_reward}
-    learner = eqx.tree_at(
-        lambda s: (s.params, s.opt_state, s.key, s.update),
-        learner,
-        (unravel(descent.flat_params), descent.opt_state, key, learner.update + 1),
-    )
-    return _move_obs_stats(setup, learner, rollout), metrics
+    descent = _make_descent(learner, _first_bad_input(mean_reward, seen["health/obs_abs_max"], batch))
+    learner = eqx.tree_at(lambda s: s.key, _move_obs_stats(setup, learner, rollout), key)
+    return Lesson(learner, batch, shuffle_key, seen | {"charts/reward": mean_reward}), descent
 
 
-def make_batch(setup: Setup, hyper: Hyper, learner: Learner, rollout: Rollout) -> Batch:
-    """Values, log-probabilities and advantages of a rollout, flattened to M = T x B x A samples."""
+def run_epoch(setup: Setup, hyper: Hyper, lesson: Lesson, i: Array, descent: Descent) -> Descent:
+    """Epoch number i."""
+    order = recurrence.minibatches(setup, lesson.shuffle_key, i)
+    _, unravel = ravel_pytree(lesson.learner.params)
+    return _run_epoch(setup, hyper, lesson.learner.update, lesson.batch, unravel, order, descent)
+
+
+def end(setup: Setup, hyper: Hyper, lesson: Lesson, descent: Descent) -> tuple[Learner, Metrics]:
+    """The learner after all epochs, and what there is to log."""
+    learner = lesson.learner
+    metrics = _make_metrics(setup, hyper, learner, lesson.batch, descent) | lesson.seen
+    _, unravel = ravel_pytree(learner.params)
+    moved = unravel(descent.flat_params), descent.opt_state, learner.update + 1
+    return eqx.tree_at(lambda s: (s.params, s.opt_state, s.update), learner, moved), metrics
+
+
+def make_batch(
+    setup: Setup, hyper: Hyper, learner: Learner, rollout: Rollout, behaviour: Policy | None = None
+) -> Batch:
+    """Values, log-probabilities and advantages of a rollout, flattened to M = T x B x A samples.
+
+    Log-probabilities are those of whoever acted: the learner's own policy, or `behaviour`.
+    """
     features = batch_features(setup, learner.policy, rollout.features)
-    head, value, memories = recurrence.look_back(setup, learner.params, features, rollout)
+    read = recurrence.look_back(setup, learner.params, features, rollout)
+    head = read.head if behaviour is None else _head_of(setup, behaviour, rollout)
     log_prob, _ = distributions.log_prob_and_entropy(setup.action, head, rollout.action)
-    next_value = _next_values(setup, learner, rollout, value, memories)
+    value, next_value = read.value, _next_values(setup, learner, rollout, read)
     ended = rollout.terminated | rollout.truncated
     advantage = generalized_advantage(
         rollout.reward, value, next_value, rollout.terminated, ended, hyper.gamma, hyper.gae_lambda
@@ -194,27 +227,30 @@ def make_batch(setup: Setup, hyper: Hyper, learner: Learner, rollout: Rollout) -
     columns = (features, rollout.action, log_prob, value, advantage, advantage + value)
     num_samples = setup.num_steps * setup.num_envs * setup.num_agents
     flat = (x.reshape(num_samples, *x.shape[3:]) for x in columns)
-    starts, memory = recurrence.beginnings(setup, rollout)
-    return Batch(*flat, weight=_flat_weight(rollout), starts=starts, memory=memory)
+    starts = None if read.first is None else recurrence.starts_of(setup, rollout)
+    return Batch(*flat, weight=_flat_weight(rollout), starts=starts, memory=read.first)
 
 
-def _next_values(
-    setup: Setup, learner: Learner, rollout: Rollout, value: Float[Array, "T B A"], memories: Memory | None
-) -> Array:
+def _head_of(setup: Setup, policy: Policy, rollout: Rollout) -> Array:
+    """What a policy says to all steps of a rollout."""
+    return recurrence.look_back(setup, policy.params, batch_features(setup, policy, rollout.features), rollout).head
+
+
+def _next_values(setup: Setup, learner: Learner, rollout: Rollout, read: recurrence.Reading) -> Array:
     """V of what each step led to: the next row of `value`, but the true last observation where a clock cut in.
 
     A rollout may bring that last value with it. Else most have no cut, so that second pass through the critic is taken only
     where there is one.
     """
-    last = jax.tree.map(lambda x: x[-1], memories)  # where an episode ended there, the value is not asked for
-    after = value_of(setup, learner.policy, rollout.last_features, last)
-    shifted = jnp.concatenate([value[1:], after[None]], axis=0)
+    # Where an episode ended at the last step, the value behind it is not asked for.
+    after = value_of(setup, learner.policy, rollout.last_features, read.last)
+    shifted = jnp.concatenate([read.value[1:], after[None]], axis=0)
     if rollout.final_value is not None:
         return jnp.where(rollout.truncated, rollout.final_value, shifted)
 
     def with_cuts(shifted: Array) -> Array:
         assert rollout.final_features is not None  # where there is no final value, there is this
-        final = value_of(setup, learner.policy, rollout.final_features, memories)
+        final = value_of(setup, learner.policy, rollout.final_features, read.memories)
         return jnp.where(rollout.truncated, final, shifted)
 
     return jax.lax.cond(jnp.any(rollout.truncated), with_cuts, lambda shifted: shifted, shifted)
@@ -251,10 +287,10 @@ def _run_epoch(
 
 
 def _take(setup: Setup, batch: Batch, indices: Int[Array, "samples"]) -> Batch:
-    """One minibatch; where it is made of sequences, `indices` has the first step of all of them in front."""
+    """One minibatch; where it is made of sequences, also what was remembered before them."""
     samples = jax.tree.map(lambda x: x[indices], dataclasses.replace(batch, memory=None))
-    firsts = indices[: indices.shape[0] // setup.num_steps]
-    return dataclasses.replace(samples, memory=jax.tree.map(lambda x: x[firsts], batch.memory))
+    sequences = recurrence.sequences_of(setup, indices)
+    return dataclasses.replace(samples, memory=jax.tree.map(lambda x: x[sequences], batch.memory))
 
 
 def _minibatch_step(
@@ -264,9 +300,11 @@ def _minibatch_step(
     params = unravel(descent.flat_params)
     (loss, parts), grads = jax.value_and_grad(ppo_loss, has_aux=True)(params, setup, hyper, update, minibatch)
     grads = ravel_pytree(grads)[0]
-    optimizer = _optimizer(hyper.max_grad_norm, hyper.adam_eps, schedule_value(hyper.learning_rate, update))
+    rate = schedule_value(hyper.learning_rate, update)
+    optimizer = _optimizer(hyper.max_grad_norm, hyper.adam_eps, rate)
     change: Any
     change, opt_state = optimizer.update(grads, descent.opt_state)
+    change = change - rate * hyper.weight_decay * descent.flat_params
     grad_norm = jnp.linalg.norm(grads)
     sums = descent.sums + jnp.stack([*parts, grad_norm])
     bad = vitals.first_bad(vitals.bad_number("loss", loss), vitals.bad_number("gradient", grad_norm))
@@ -308,7 +346,8 @@ def ppo_loss(
 
 
 def _optimizer(max_grad_norm: Any, adam_eps: Any, learning_rate: Any) -> optax.GradientTransformation:
-    """Clip by the global norm, then Adam; made inside the program because the numbers are traced."""
+    """Clip by the global norm, then Adam; made inside the program because the numbers are traced. Decay of the weights
+    comes beside it, so that Adam never sees it (AdamW: Loshchilov and Hutter 2019, arXiv:1711.05101)."""
     return optax.chain(
         optax.clip_by_global_norm(max_grad_norm),
         optax.scale_by_adam(eps=adam_eps),
@@ -316,11 +355,11 @@ def _optimizer(max_grad_norm: Any, adam_eps: Any, learning_rate: Any) -> optax.G
     )
 
 
-def _make_descent(learner: Learner, first_bad: Int[Array, ""]) -> tuple[Descent, Any]:
-    flat_params, unravel = ravel_pytree(learner.params)
+def _make_descent(learner: Learner, first_bad: Int[Array, ""]) -> Descent:
+    flat_params, _ = ravel_pytree(learner.params)
     nothing = jnp.zeros((), jnp.float32)
     sums = jnp.zeros(len(LOSS_NAMES), jnp.float32)
-    return Descent(flat_params, learner.opt_state, sums, nothing, nothing, jnp.zeros((), bool), first_bad), unravel
+    return Descent(flat_params, learner.opt_state, sums, nothing, nothing, jnp.zeros((), bool), first_bad)
 
 
 def _first_bad_input(reward: Array, largest_feature: Array, batch: Batch) -> Int[Array, ""]:

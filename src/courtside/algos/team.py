@@ -233,6 +233,30 @@ def update(team: Team, hyper: Hyper, state: TrainState, rollout: Rollout) -> tup
     return state, _merge(team, metrics)
 
 
+Work = tuple[tuple[ppo.Lesson, ppo.Descent], ...]
+"""An update of PPO under way, group by group."""
+
+
+def begin(team: Team, hyper: ppo.Hyper, state: TrainState, rollout: Rollout, behaviour: tuple[Policy, ...]) -> Work:
+    """The first part of an update that is made in parts; `behaviour` are the policies that acted."""
+    known: Any = state.learners
+    groups = enumerate(zip(team.groups, known, behaviour, strict=True))
+    return tuple(ppo.begin(g, hyper, learner, _cut(team, g, rollout, i), acted) for i, (g, learner, acted) in groups)
+
+
+def run_epoch(team: Team, hyper: ppo.Hyper, lessons: tuple[ppo.Lesson, ...], i: Array, descents: Any) -> Any:
+    """Epoch i of such an update: each group's `ppo.Descent` before and after it."""
+    groups = zip(team.groups, lessons, descents, strict=True)
+    return tuple(ppo.run_epoch(group, hyper, lesson, i, descent) for group, lesson, descent in groups)
+
+
+def end(team: Team, hyper: ppo.Hyper, state: TrainState, work: Work) -> tuple[TrainState, Metrics]:
+    """The last part."""
+    groups = zip(team.groups, work, strict=True)
+    learners, metrics = zip(*(ppo.end(group, hyper, *parts) for group, parts in groups), strict=True)
+    return eqx.tree_at(lambda s: s.learners, state, tuple(learners)), _merge(team, list(metrics))
+
+
 def _cut(team: Team, group: Setup, rollout: Rollout, index: int) -> Rollout:
     """A group's part of a rollout; a central critic is left with what everybody saw."""
     rows = (lambda x: x) if group.is_central else (lambda x: _rows(team, group, x))

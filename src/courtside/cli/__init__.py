@@ -26,6 +26,7 @@ VERBS = {
     "doctor": ("doctor", "doctor RUN", "say what is wrong with a run, since when, and what to do"),
     "verify": ("verify", "verify [PRESET]", "test whether an edit of the code broke the training"),
     "play": ("play", "play ENV", "play a world yourself, with the keyboard"),
+    "replay": ("replay", "replay FOLDER", "play a recorded episode of a GBA game again, into a video"),
     "check": ("check", "check ENV", "test whether an environment keeps the contract"),
     "presets": ("presets", "presets", "list the known-good settings and what they are judged by"),
     "envs": ("envs", "envs", "list the worlds you can train on"),

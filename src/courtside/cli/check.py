@@ -6,14 +6,14 @@ import functools
 
 from courtside import registry
 from courtside.cli.arguments import Parser, pull_words, whole_number
-from courtside.config import MAX_SEED
+from courtside.config import MAX_SEED, EnvConfig
 from courtside.envs.findings import CheckResult
-from courtside.words import split_words
 
 ABOUT = """Try the contract on an environment and say in plain words what is wrong.
 
 ENV is a name from `courtside envs`, gym:NAME for a Gymnasium env, pz:module for a PettingZoo one, atari:game
-for an Atari game, or module:Class for your own. --env-options NAME=VALUE ... tells a JAX world or a game something.
+for an Atari game, gba:game with --rom PATH for one of the Game Boy Advance (`emerald` for short), or module:Class for your
+own. --env-options NAME=VALUE ... tells a JAX world or a game something.
 Exit status: 0 it keeps the contract, 1 it does not, 2 there is no such environment."""
 
 
@@ -24,12 +24,14 @@ def main(args: list[str]) -> int:
     parser.add_argument(
         "--seed", type=whole_number("--seed", 0, MAX_SEED), default=0, help="seed of everything random (0)"
     )
+    parser.add_argument("--rom", metavar="PATH", default="", help="dump of your own cartridge, for gba: games")
     words, args = pull_words(args, "--env-options", "view_size=5")
     found = parser.read(args)
     source = registry.find_env(found.env)
     if source.note:
         print(source.note)
-    results = examine(source, found.seed, found.steps, split_words(words))
+    told = EnvConfig(env_options=tuple(words), rom=found.rom).told
+    results = examine(source, found.seed, found.steps, told)
     for line in lines(found.env, results):
         print(line)
     return 1 if any(result.faults for result in results) else 0
@@ -44,11 +46,13 @@ def examine(source: registry.EnvSource, seed: int, steps: int, options: dict[str
         return run_checks(world, key=seed, steps=steps)
     from courtside.hosts.atari.check import run_atari_checks
     from courtside.hosts.check import run_gym_checks
+    from courtside.hosts.gba.check import run_gba_checks
     from courtside.hosts.kinds import full_id, kind_of
     from courtside.hosts.pz_check import run_parallel_checks
 
     env_id = full_id(registry.tell_host(source, options))
-    run = {"pz": run_parallel_checks, "atari": run_atari_checks}.get(source.kind, run_gym_checks)
+    own = {"pz": run_parallel_checks, "atari": run_atari_checks, "gba": run_gba_checks}
+    run = own.get(source.kind, run_gym_checks)
     return run(functools.partial(kind_of(env_id).build, env_id), seed=seed, steps=steps)
 
 

@@ -11,6 +11,7 @@ from courtside.cli.arguments import Parser
 from courtside.errors import ConfigError
 from courtside.hosts.atari import ids as atari_ids
 from courtside.hosts.atari.options import list_options
+from courtside.hosts.gba import ids as gba_ids
 from courtside.options import Option
 from courtside.setting_types import wanted
 
@@ -20,6 +21,7 @@ OPTION_COLUMNS = ("option", "default", "must be", "meaning")
 
 OTHERS = """gym:NAME       any Gymnasium env, such as gym:LunarLander-v3 (needs the gym extra)
 atari:game     any Atari game, such as atari:breakout (needs the atari extra); `courtside envs atari` lists them
+gba:emerald    Pokemon Emerald from your own cartridge's dump (--rom PATH; needs the emulator extra)
 pz:module      any PettingZoo ParallelEnv, such as pz:pettingzoo.butterfly.pistonball_v6 (needs the pettingzoo extra)
 module:Class   your own: a courtside world or a gymnasium.Env that can be imported from here
 
@@ -36,6 +38,9 @@ def main(args: list[str]) -> int:
         return 0
     if found.name is not None and (source := registry.find_env(found.name)).kind == atari_ids.KIND:
         print(json.dumps(game_record(source)) if found.json else "\n".join(game_page(source)))
+        return 0
+    if found.name is not None and source.kind == gba_ids.KIND:
+        print(json.dumps(cartridge_record(source)) if found.json else "\n".join(cartridge_page(source)))
         return 0
     chosen = registry.ENVS if found.name is None else (find(found.name),)
     if found.json:
@@ -112,6 +117,39 @@ def game_record(source: registry.EnvSource) -> dict[str, Any]:
         "actions": list(env.action_names),
         "time_limit": describe_env(name, env).time_limit,
         "options": [_option_record(option) for option in list_options()],
+    }
+
+
+def cartridge_page(source: registry.EnvSource) -> list[str]:
+    """One GBA game with its actions and options, known without its cartridge."""
+    from courtside.hosts.gba import options
+
+    record = cartridge_record(source)
+    facts = {
+        "sees": spaces.describe(spaces.from_json(record["observation"])),
+        "does": f"one of {len(record['actions'])}: {', '.join(record['actions'])}",
+        "cartridge": " or ".join(f"SHA-1 {sha1}" for sha1 in record["rom_sha1"]) or record["rom_code"] or "any",
+    }
+    lines = [f"{record['name']}: {record['about']}", "", *(f"{name:<16} {text}" for name, text in facts.items()), ""]
+    return lines + option_lines(options.list_options(options.read(source.name).description))
+
+
+def cartridge_record(source: registry.EnvSource) -> dict[str, Any]:
+    """The same as JSON data."""
+    from courtside.hosts.gba import observation, options
+
+    told = options.read(source.name)
+    game = told.description
+    return {
+        "name": f"{gba_ids.PREFIX}{told.game}",
+        "group": gba_ids.KIND,
+        "about": game.about,
+        "observation": spaces.to_json(observation.SPACE),
+        "action": spaces.to_json(spaces.Discrete(len(game.actions))),
+        "actions": list(game.action_names),
+        "rom_sha1": list(game.rom_sha1),
+        "rom_code": game.rom_code,
+        "options": [_option_record(option) for option in options.list_options(game)],
     }
 
 

@@ -50,6 +50,7 @@ def evaluate(found: Any, run: Path) -> Any:
         seed=found.seed,
         video=found.video,
         video_episodes=found.video_episodes,
+        rom=found.rom,
     )
 
 
@@ -95,6 +96,9 @@ def make_parser() -> Parser:
     parser.add_argument("run", metavar="RUN", help="run folder, its name in runs/, the start of that name, or `last`")
     parser.add_argument(
         "--episodes", metavar="N", type=whole_number("--episodes", 1), default=100, help="how many (default: 100)"
+    )
+    parser.add_argument(
+        "--rom", metavar="PATH", default="", help="where the same cartridge's dump lies now, if it moved"
     )
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--deterministic", action="store_true", default=None, help="always take the likeliest action")

@@ -8,13 +8,13 @@ from typing import Any
 
 from courtside import registry
 from courtside.cli.arguments import Parser, pull_words, whole_number
-from courtside.config import MAX_SEED, Config, override
+from courtside.config import MAX_SEED, Config, EnvConfig, override
 from courtside.errors import ConfigError
-from courtside.words import split_words
 
 ABOUT = """Play a world with the keyboard, in this terminal.
 
-ENV is a name from `courtside envs` whose agents have discrete actions, or module:Class for your own JAX world.
+ENV is a name from `courtside envs` whose agents have discrete actions, or module:Class for your own JAX world; gba:game with
+--rom PATH (`emerald` for short) is the console's game: arrows, x and z for A and B, Enter for Start.
 Grid worlds: arrows (or a, s, w) turn and walk, p picks up, d drops, t toggles, the space bar does nothing. Tab moves another
 agent, the others stand still. Any world: the digits are its actions, r restarts, q quits.
 --env-options NAME=VALUE ... tells the world something, --opponent blue=random lets a policy, a script or a run play others."""
@@ -28,6 +28,10 @@ def main(args: list[str]) -> int:
         raise ConfigError('`courtside play` needs a terminal to read keys from; in a script, give them: --keys "wwat".')
     if found.keys is None and os.name == "nt":
         raise ConfigError("`courtside play` reads keys from Unix terminals only; use WSL, or give them with --keys.")
+    if (source := registry.find_env(found.env)).kind == "gba":
+        from courtside.cli.play_gba import play
+
+        return play(found, source, words, opponents)
     table = build_table(found, words, opponents)
     if found.record:
         from courtside.recording import find_renderer
@@ -44,6 +48,7 @@ def main(args: list[str]) -> int:
 def make_parser() -> Parser:
     parser = Parser("play", ABOUT)
     parser.add_argument("env", metavar="ENV", help="which world")
+    parser.add_argument("--rom", metavar="PATH", default="", help="dump of your own cartridge, for gba: games")
     parser.add_argument("--record", metavar="FILE", help="write what was played to a video, .mp4 or .gif")
     parser.add_argument("--keys", metavar="KEYS", help="play these keys and print the last screen; needs no terminal")
     parser.add_argument(
@@ -55,10 +60,10 @@ def make_parser() -> Parser:
 def build_table(found: Any, options: list[str], opponents: list[str]) -> Any:
     """The world with its opponents, compiled as it is first used."""
     source = registry.find_env(found.env)
-    env = registry.build_world(source, split_words(options))
+    env = registry.build_world(source, EnvConfig(env_options=tuple(options), rom=found.rom).told)
     if env is None:
         raise ConfigError(
-            f"{found.env} is stepped outside JAX; `courtside play` takes JAX worlds: see `courtside envs`."
+            f"{found.env} is stepped outside JAX; `courtside play` takes JAX worlds and gba: games: see `courtside envs`."
         )
     from courtside.play import set_up
     from courtside.recruit import recruit

@@ -17,7 +17,7 @@ from courtside.errors import ConfigError, CourtsideError
 ABOUT = """Go on with a run from its newest whole checkpoint.
 
 On our JAX worlds the result equals, bit for bit, that of a run which was never stopped.
-On Gymnasium envs the running episodes start anew."""
+On Gymnasium and PettingZoo envs the running episodes start anew; games of an emulator go on where they stood."""
 
 
 def main(args: list[str]) -> int:
@@ -29,6 +29,9 @@ def main(args: list[str]) -> int:
         type=whole_number("--total-timesteps", 1),
         help="train up to this many steps in all (default: as planned when the run began); says what that does to schedules",
     )
+    parser.add_argument(
+        "--rom", metavar="PATH", default="", help="where the same cartridge's dump lies now, if it moved"
+    )
     add_member(parser)
     refuse_settings(args, parser, "a run goes on with those that it was begun with")
     found = parser.read(args)
@@ -36,7 +39,7 @@ def main(args: list[str]) -> int:
         refuse_flags(found)
         return tune.watch(functools.partial(tune.resume, search_dir), notes=[])
     run = choose_member(found.run, found.member)
-    return watch(functools.partial(start, run, found.total_timesteps), notes=[])
+    return watch(functools.partial(start, run, found.total_timesteps, rom=found.rom), notes=[])
 
 
 def refuse_flags(found: Any) -> None:
@@ -46,11 +49,11 @@ def refuse_flags(found: Any) -> None:
             raise ConfigError(f"{found.run} is a search that goes on as it was begun; leave {flag} out.")
 
 
-def start(run: str | Path, total_timesteps: int | None, view: Any) -> Any:
+def start(run: str | Path, total_timesteps: int | None, view: Any, rom: str = "") -> Any:
     from courtside import session
 
     recall(run, view)
-    return session.resume(run, view=view, total_timesteps=total_timesteps)
+    return session.resume(run, view=view, total_timesteps=total_timesteps, rom=rom)
 
 
 def recall(run: str | Path, view: Any) -> None:

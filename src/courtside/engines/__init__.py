@@ -18,7 +18,6 @@ from courtside.episodes import Episodes
 from courtside.errors import EnvContractError
 from courtside.registry import build_world, find_env, tell_host
 from courtside.types import Policy, TrainState
-from courtside.words import split_words
 
 COMPILE_THREAD = "courtside-compile"
 """Name of the threads that compile: a process that ends while one is at work must not wait for it."""
@@ -48,6 +47,11 @@ class Engine(Protocol):
 
     def compile(self) -> None:
         """Build every program ahead of time; runs in a thread of its own, so that the terminal lives."""
+        ...
+
+    @property
+    def chunk_grain(self) -> int:
+        """Chunks end after a multiple of so many updates, or where the run pauses or ends."""
         ...
 
     def init(self) -> TrainState:
@@ -88,7 +92,7 @@ def make_engine(config: Config, run_dir: Path | None = None) -> Engine:
     from courtside.recruit import recruit, refuse_opponents
 
     source = find_env(config.env.env_id)
-    options = split_words(config.env.env_options)
+    options = config.env.told
     env = build_world(source, options)
     if env is None:
         refuse_opponents(config)

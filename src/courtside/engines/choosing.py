@@ -17,6 +17,46 @@ from courtside.rollout import DeviceRows
 from courtside.types import Rollout, TrainState
 
 
+class Acting:
+    """What is compiled to act, for `jax.jit` at the caller.
+
+    Policies come as a plain list of leaves: taking a tree of modules apart at every step would cost as much as acting.
+    """
+
+    def __init__(self, learners: Team, policy_tree: Any) -> None:
+        self._team, self._tree = learners, policy_tree
+
+    def act(
+        self, leaves: list[Array], memories: tuple[Any, ...], features: Array, noise: Sequence[Array] | None
+    ) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
+        return team.act(self._team, self._policies(leaves), features, memories, noise)
+
+    def act_greedily(
+        self, leaves: list[Array], memories: tuple[Any, ...], features: Array
+    ) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
+        return self.act(leaves, memories, features, None)
+
+    def act_and_keep(
+        self,
+        leaves: list[Array],
+        memories: tuple[Any, ...],
+        features: Array,
+        noise: Sequence[Array],
+        kept: Array,
+        place: Array,
+    ) -> tuple[tuple[Array, ...], tuple[Any, ...], Array]:
+        """Puts the features into `kept` too. noise: of the whole rollout; place: step and first env"""
+        own = [jax.lax.dynamic_slice_in_dim(part[place[0]], place[1], len(features)) for part in noise]
+        actions, memories = self.act(leaves, memories, features, own)
+        return actions, memories, jax.lax.dynamic_update_slice(kept, features[None], (place[0], place[1], 0, 0))
+
+    def value(self, leaves: list[Array], memories: tuple[Any, ...], features: Array) -> Array:
+        return team.values(self._team, self._policies(leaves), features, memories)
+
+    def _policies(self, leaves: list[Array]) -> Any:
+        return jax.tree.unflatten(self._tree, leaves)
+
+
 class ActionChooser:
     """Draws the actions of one rollout, and carries what acting remembers from step to step."""
 

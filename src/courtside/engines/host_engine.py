@@ -6,6 +6,7 @@ import functools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import equinox as eqx
@@ -22,16 +23,18 @@ from courtside.algos.setup import may_pack
 from courtside.algos.team import Team, make_team
 from courtside.config import Config
 from courtside.engines import EVALUATION, Rows
-from courtside.engines.choosing import ActionChooser, memories_of
+from courtside.engines.choosing import Acting, ActionChooser, memories_of
+from courtside.engines.overlapping import GRAIN, Overlap, is_in_step
 from courtside.engines.playing import HostPlayer
 from courtside.episodes import Episodes
 from courtside.errors import ConfigError, EnvContractError
 from courtside.hosts.base import Host, ShowsScreens
 from courtside.hosts.env_host import Forecast, foresee, make_host
+from courtside.hosts.env_slice import Numbering
 from courtside.hosts.facts import can_pack
-from courtside.hosts.shifts import Shifts
+from courtside.hosts.shifts import Shifts, make_shifts
 from courtside.keys import make_key
-from courtside.registry import EnvSource
+from courtside.registry import EnvSource, tell_folder
 from courtside.rollout import DeviceRows, HostColumns, Turn, collect_host, summarize_episodes
 from courtside.types import EpisodeEnd, Metrics, Policy, Rollout, TrainState
 
@@ -59,7 +62,7 @@ class HostEngine:
             raise ConfigError(
                 f"--score-cap was given, but {config.env.env_id} is stepped outside JAX and ends its episodes itself; leave it out."
             )
-        self.config, self._source = config, source
+        self.config, self._source, self._own_source = config, source, source
         self.opponents: tuple[Any, ...] = ()
         self._host: Host | None = None
         self._player: HostPlayer | None = None
@@ -78,15 +81,16 @@ class HostEngine:
         self.hyper = make_hyper(config)
         self._init = jax.jit(functools.partial(init_learners, self.team))
         self._draw = jax.jit(functools.partial(draw_rollout_noise, self.team), static_argnums=1)
-        self._policy_tree = jax.tree.structure(self.template().policy)
-        self._act = jax.jit(self._act_on_leaves)
+        acting = Acting(self.team, jax.tree.structure(self.template().policy))
+        self._act, self._greedy = jax.jit(acting.act), jax.jit(acting.act_greedily)
         self._keeps_rows = jax.default_backend() != "cpu" if keeps_rows is None else keeps_rows
-        self._act_and_keep = jax.jit(self._act_and_keep_on_leaves, donate_argnums=4)
+        self._act_and_keep = jax.jit(acting.act_and_keep, donate_argnums=4)
         self._kept: DeviceRows | None = None
-        self._greedy = jax.jit(self._act_greedily_on_leaves)
-        self._value = jax.jit(self._value_on_leaves)
+        self._value = jax.jit(acting.value)
         self._note_ends = jax.jit(functools.partial(team.note_ends, self.team))
-        self._num_sharing = cores.count() if cores.can_share(self.team.groups) else 1
+        self._overlap = Overlap(self.team, config, self.hyper) if config.env.staleness else None
+        shares = self._overlap is None and cores.can_share(self.team.groups)
+        self._num_sharing = cores.count() if shares else 1
         update = functools.partial(learn, self.team)
         self._update: Callable[..., Any] = (
             cores.on_all(update, 1) if self._num_sharing > 1 else jax.jit(update, donate_argnums=1)
@@ -95,14 +99,17 @@ class HostEngine:
     def _foresee(self) -> Forecast | None:
         """What the envs will be like; None where the one that was tried failed but failures are to be survived."""
         try:
-            count = self.config.env.num_envs // self._num_shifts
-            forecast = foresee(self._source, count, self.config.env, self._wants_bytes)
+            env, ask = self.config.env, functools.partial(foresee, self._source, packed=self._wants_bytes)
+            forecast = ask(env.num_envs // self._num_shifts, env)
+            if forecast.plan.mode == "serial" and not env.shifts:  # nobody else steps them: turns would gain nothing
+                self._num_shifts, forecast = 1, ask(env.num_envs, env)
         except EnvContractError as error:
             if self.config.env.on_worker_failure != "restart":
                 raise
             self._notices.append(f"How much memory the envs take could not be foreseen. {error}")
             return None
-        self._notices.append(forecast.plan.reason)
+        turns = f" So does each of {self._num_shifts} groups of envs, which take turns." if self._num_shifts > 1 else ""
+        self._notices.append(forecast.plan.reason + turns)
         return forecast
 
     @property
@@ -116,10 +123,17 @@ class HostEngine:
                 self._host.close()
         return self._host
 
+    def use_folder(self, folder: Path) -> None:
+        """Tell the envs that will be trained on where the run's folder is."""
+        self._own_source = tell_folder(self._source, str(folder.resolve()), self._episode_seed(0))
+
     def _make_host(self) -> Host:
         plan, count = self._forecast and self._forecast.plan, self.config.env.num_envs // self._num_shifts
-        make = functools.partial(make_host, self._source, count, self.config.env, plan, self._wants_bytes)
-        return make() if self._num_shifts == 1 else Shifts([make() for _ in range(self._num_shifts)])
+        make = functools.partial(make_host, self._own_source, count, self.config.env, plan, self._wants_bytes)
+        if self._num_shifts == 1:
+            return make()
+        groups = range(0, self.config.env.num_envs, count)
+        return make_shifts([functools.partial(make, numbering=Numbering(first, groups.stop)) for first in groups])
 
     def compile(self) -> None:
         """Run each program once on empty input, so that later calls take the fast path."""
@@ -140,28 +154,11 @@ class HostEngine:
         if self.team.is_recurrent:
             self._note_ends(memories_of(state), np.zeros(self.team.num_envs, bool))
         # Whether it learns is data: the same program, without the seconds that learning from images takes.
-        self._update(without_learning(self.hyper), state, key, self._empty_rollout(features))
-
-    def _act_on_leaves(
-        self, leaves: list[Array], memories: tuple[Any, ...], features: Array, noise: Sequence[Array]
-    ) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
-        """The policy comes as a plain list: taking a tree of modules apart at every step would cost as much as acting."""
-        policies = jax.tree.unflatten(self._policy_tree, leaves)
-        return team.act(self.team, policies, features, memories, noise)
-
-    def _act_and_keep_on_leaves(
-        self,
-        leaves: list[Array],
-        memories: tuple[Any, ...],
-        features: Array,
-        noise: Sequence[Array],
-        kept: Array,
-        place: Array,
-    ) -> tuple[tuple[Array, ...], tuple[Any, ...], Array]:
-        """Puts the features into `kept` too. noise: of the whole rollout; place: step and first env"""
-        own = [jax.lax.dynamic_slice_in_dim(part[place[0]], place[1], len(features)) for part in noise]
-        actions, memories = self._act_on_leaves(leaves, memories, features, own)
-        return actions, memories, jax.lax.dynamic_update_slice(kept, features[None], (place[0], place[1], 0, 0))
+        rollout = self._empty_rollout(features)
+        if self._overlap is None:
+            self._update(without_learning(self.hyper), state, key, rollout)
+        else:
+            self._overlap.compile(state, rollout)
 
     def _find_kept(self) -> DeviceRows | None:
         """Where the rows of a rollout are kept, if not in the host's memory."""
@@ -169,15 +166,6 @@ class HostEngine:
             empty = self._empty_features(self.config.env.num_envs)
             self._kept = DeviceRows(jnp.zeros((self.team.num_steps, *empty.shape), empty.dtype))
         return self._kept
-
-    def _value_on_leaves(self, leaves: list[Array], memories: tuple[Any, ...], features: Array) -> Array:
-        return team.values(self.team, jax.tree.unflatten(self._policy_tree, leaves), features, memories)
-
-    def _act_greedily_on_leaves(
-        self, leaves: list[Array], memories: tuple[Any, ...], features: Array
-    ) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
-        policies = jax.tree.unflatten(self._policy_tree, leaves)
-        return team.act(self.team, policies, features, memories, None)
 
     @property
     def _keeps_bytes(self) -> bool:
@@ -197,12 +185,16 @@ class HostEngine:
         actions = tuple(map(no_action, self.team.groups, shapes))
         active = flag if self.team.num_agents > 1 else None
         length = number[..., 0].astype(jnp.int32)
-        ends = EpisodeEnd(flag[..., 0], number, length)
+        ends = EpisodeEnd(flag[..., 0], number, length, dict.fromkeys(self.spec.told_names, number[..., 0]))
         games = EpisodeEnd(flag[..., 0], number[..., :1], length) if self.spec.tells_games else None
         final, final_value = (None, number) if self._keeps_bytes else (many, None)
         kept = team.rollout_memory(self.team, team.memories_at_rest(self.team, self.team.num_envs))
         rest = {"active": active, "ends": ends, "final_value": final_value, "games": games, "memory": kept}
         return Rollout(many, actions, number, flag, flag, final, many[0], **rest)
+
+    @property
+    def chunk_grain(self) -> int:
+        return 1 if self._overlap is None else GRAIN
 
     def init(self) -> TrainState:
         state = self._init(np.uint32(self.config.run.seed))
@@ -247,24 +239,52 @@ class HostEngine:
 
     def run_chunk(self, state: TrainState, num_updates: int) -> tuple[TrainState, Rows]:
         self._rollout_seconds = 0.0
-        state, rows = self._take_up(state), []
-        for _ in range(num_updates):
-            state, metrics = self._one_update(state)
-            rows.append(metrics)
+        run = self._run_in_step if self._overlap is None else functools.partial(self._run_overlapped, self._overlap)
+        state, rows = run(self._take_up(state), num_updates)
         return self._with_envs(state), {name: np.asarray([row[name] for row in rows], np.float32) for name in rows[0]}
 
-    def _one_update(self, state: TrainState) -> tuple[TrainState, Metrics]:
+    def _run_in_step(self, state: TrainState, num_updates: int) -> tuple[TrainState, list[Metrics]]:
+        rows = []
+        for _ in range(num_updates):
+            state, key, rollout = self._collect(state)
+            state, metrics = self._update(self.hyper, state, key, rollout)
+            rows.append(metrics)
+        return state, rows
+
+    def _run_overlapped(
+        self, overlap: Overlap, state: TrainState, num_updates: int
+    ) -> tuple[TrainState, list[Metrics]]:
+        """See `engines.overlapping`."""
+        rows, first = [], int(state.update)
+        acted, (state, key, rollout) = state.policy, self._collect(state)
+        for i in range(num_updates):
+            state, is_last = eqx.tree_at(lambda s: s.key, state, key), i == num_updates - 1
+            overlap.begin(state, rollout, acted)
+            if goes_ahead := not is_in_step(first + i, is_last):
+                acted, (_, key, rollout) = state.policy, self._collect(state, overlap.go_on)
+            state, metrics = overlap.end(state)
+            rows.append(metrics)
+            if not goes_ahead and not is_last:
+                acted, (state, key, rollout) = state.policy, self._collect(state)
+        return state, rows
+
+    def _collect(
+        self, state: TrainState, meanwhile: Callable[[], None] | None = None
+    ) -> tuple[TrainState, PRNGKeyArray, Rollout]:
+        """The Rollout Phase: the state that acted, the key to go on with, and the rollout."""
         host, start = self.host, time.perf_counter()
         if self._features is None:
             self._features = np.array(host.reset(self._episode_seed(int(state.update))))
             state = team.cut_episodes(self.team, state)  # those that a kill cut off do not go on in the new ones
         key, noise = self._draw(state.key, self.team.num_steps)
         choosers, turns = self._make_turns(host, state, noise)
-        got = collect_host(turns, self.team, self._features, self.team.num_steps, self._columns, self._find_kept())
+        got = collect_host(
+            turns, self.team, self._features, self.team.num_steps, self._columns, self._find_kept(), meanwhile
+        )
         rollout = replace(got.rollout, memory=team.rollout_memory(self.team, memories_of(state)))
         self._features, state = got.features, choosers[0].remember(self.team, state, rollout)
         self._rollout_seconds += time.perf_counter() - start
-        return self._update(self.hyper, state, key, rollout)
+        return state, key, rollout
 
     def _make_turns(
         self, host: Host, state: TrainState, noise: Sequence[Array]

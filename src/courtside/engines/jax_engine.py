@@ -32,7 +32,7 @@ Columns = dict[str, Float[Array, "max_chunk"]]
 class JaxEngine:
     """See `engines.Engine`."""
 
-    chunk_factor = 1.0
+    chunk_factor, chunk_grain = 1.0, 1
 
     def __init__(self, config: Config, env: Env, note: str = "", opponents: tuple[Any, ...] = ()) -> None:
         self.config, self.spec, self.opponents = config, env.spec, opponents

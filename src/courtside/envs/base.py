@@ -35,6 +35,10 @@ class EnvSpec:
     """Observation and action of each agent, only where they are unlike (worlds outside JAX); else empty."""
     tells_games: bool = False
     """Whether a game can be several episodes, one for each life, so that its end and score are told apart (Atari)."""
+    told_names: tuple[str, ...] = ()
+    """What a world outside JAX says at the end of each episode, a number each; JAX worlds have `TimeStep.info`."""
+    made_of: str = ""
+    """What the world is made of that its name does not tell, such as a cartridge by its hash: a run goes on with the same."""
 
     @property
     def names(self) -> tuple[str, ...]:

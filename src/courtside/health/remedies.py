@@ -99,9 +99,8 @@ def fewer_epochs(config: Config) -> Settings:
 
 def hold_rate(config: Config) -> Settings:
     rates = rates_of(config).items()
-    held = {
-        name: Schedule(rate.start, rate.start, warmup=rate.warmup) for name, rate in rates if rate.end != rate.start
-    }
+    risen = lambda rate: {"warmup": rate.warmup, "warmup_steps": rate.warmup_steps}  # noqa: E731
+    held = {name: Schedule(rate.start, rate.start, **risen(rate)) for name, rate in rates if rate.end != rate.start}
     return {name: write_schedule(rate) for name, rate in held.items()}
 
 

@@ -96,6 +96,10 @@ class VerdictTracker:
             if self._first_pass is None and self._tracks and all(track.since for track in self._tracks):
                 self._first_pass = self._now
 
+    def since(self) -> list[int | None]:
+        """Of each threshold the step since which it holds; None where it does not hold now."""
+        return [track.since[0] if track.since else None for track in self._tracks]
+
     def verdict(self) -> Verdict:
         results = tuple(track.result() for track in self._tracks)
         steps, updates = self._first_pass or (None, None)

@@ -24,6 +24,8 @@ class Layout:
     one for each agent."""
     row_dtype: Any = np.float32
     """uint8 where rows are bytes."""
+    num_told: int = 0
+    """Numbers that an env tells at the end of an episode."""
 
 
 @dataclass
@@ -56,6 +58,8 @@ class HostArrays:
     """float32 [B], of the game that ended"""
     game_length: np.ndarray
     """int32 [B], of the game that ended"""
+    told: np.ndarray
+    """float32 [B, n], what each env says of its episode (`EnvFacts.told_names`): counts where `ended`"""
     running_return: np.ndarray
     """float64 [B, A], of the episode under way"""
     running_length: np.ndarray
@@ -85,6 +89,7 @@ def _shapes(layout: Layout) -> dict[str, Any]:
         "absent": (agents, np.bool_), "ended": (envs, np.bool_),
         "episode_return": (agents, np.float32), "episode_length": (envs, np.int32),
         "game_ended": (envs, np.bool_), "game_score": (envs, np.float32), "game_length": (envs, np.int32),
+        "told": ((*envs, layout.num_told), np.float32),
         "running_return": (agents, np.float64), "running_length": (envs, np.int32),
         "steps": (envs, np.int64), "seed": (envs, np.int64), "restarts": (envs, np.int32),
         "busy_since": (envs, np.float64),

@@ -47,6 +47,8 @@ class HostStep(NamedTuple):
     """float32 [B, A]: counts where `ended`"""
     episode_length: np.ndarray
     """int32 [B]: counts where `ended`"""
+    told: np.ndarray = np.zeros((0, 0), np.float32)
+    """float32 [B, n]: what each env says of its episode (`EnvSpec.told_names`), counts where `ended`; none where n is 0"""
     games: GameEnds | None = None
     """None where a game and an episode are the same."""
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from courtside.errors import EnvContractError
 from courtside.hosts.arrays import HostArrays, make_arrays
-from courtside.hosts.env_slice import EnvSlice, locate
+from courtside.hosts.env_slice import EnvSlice, Numbering, locate
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.kinds import kind_of
 from courtside.hosts.memory import resident_mb
@@ -73,14 +73,22 @@ class SerialCrew:
 
     num_workers = 1
 
-    def __init__(self, env_id: str, num_envs: int, restart: bool, timeout: float, packed: bool = False) -> None:
+    def __init__(
+        self,
+        env_id: str,
+        num_envs: int,
+        restart: bool,
+        timeout: float,
+        packed: bool = False,
+        numbering: Numbering | None = None,
+    ) -> None:
         show_crashes()
         before = resident_mb()
         kind = kind_of(env_id)
         envs = [kind.build(env_id) for _ in range(num_envs)]
         self.facts = kind.describe(env_id, envs[0])
         self.arrays = make_arrays(self.facts.layout(num_envs, packed))
-        self._slice = EnvSlice(env_id, self.facts, envs, self.arrays, 0, num_envs, restart)
+        self._slice = EnvSlice(env_id, self.facts, envs, self.arrays, *(numbering or Numbering(0, num_envs)), restart)
         self._memory_mb = max(0.0, resident_mb() - before)
         self._is_busy = False
         self._unwatched = watch(self, timeout)
@@ -123,7 +131,7 @@ class SerialCrew:
         return float(self.arrays.busy_since.max()) if self._is_busy else None
 
     def describe_call(self) -> str:
-        return locate(self._slice.env_id, self.arrays, int(np.argmax(self.arrays.busy_since)), 0)
+        return locate(self._slice.env_id, self.arrays, int(np.argmax(self.arrays.busy_since)), self._slice.first)
 
     def take_notices(self) -> list[str]:
         notices, self._slice.notices = self._slice.notices, []
@@ -138,8 +146,16 @@ class ThreadCrew:
     """A share of the envs in each of several threads: pays off where `step` releases Python's lock (C code, waiting)."""
 
     def __init__(
-        self, env_id: str, num_envs: int, num_workers: int, restart: bool, timeout: float, packed: bool = False
+        self,
+        env_id: str,
+        num_envs: int,
+        num_workers: int,
+        restart: bool,
+        timeout: float,
+        packed: bool = False,
+        numbering: Numbering | None = None,
     ) -> None:
+        self._offset, total = numbering or Numbering(0, num_envs)
         self._env_id, self._timeout, self.num_workers = env_id, timeout, num_workers
         self._shares = shares(num_envs, num_workers)
         self._jobs: list[queue.SimpleQueue] = [queue.SimpleQueue() for _ in self._shares]
@@ -158,7 +174,7 @@ class ThreadCrew:
             self.arrays = make_arrays(self.facts.layout(num_envs, packed))
             for (first, last), envs in zip(self._shares, built, strict=True):
                 part = self.arrays.part(first, last)
-                self._slices.append(EnvSlice(env_id, self.facts, envs, part, first, num_envs, restart))
+                self._slices.append(EnvSlice(env_id, self.facts, envs, part, self._offset + first, total, restart))
         except BaseException:
             self.close()
             raise
@@ -248,7 +264,7 @@ class ThreadCrew:
             if now - max(started, part.busy_since.max()) > self._timeout:
                 row = int(np.argmax(part.busy_since))
                 raise EnvContractError(
-                    f"{locate(self._env_id, part, row, first)}: no answer for {self._timeout:g} s. A thread cannot be "
+                    f"{locate(self._env_id, part, row, self._offset + first)}: no answer for {self._timeout:g} s. A thread cannot be "
                     "ended or replaced; --workers processes with --on-worker-failure restart can."
                 )
 

@@ -21,6 +21,7 @@ from courtside.errors import ConfigError
 from courtside.hosts.arrays import num_bytes
 from courtside.hosts.base import GameEnds, HostStep
 from courtside.hosts.crews import Crew, SerialCrew, ThreadCrew
+from courtside.hosts.env_slice import Numbering
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.kinds import can_be_imported, full_id, kind_of
 from courtside.hosts.measure import Measured, measure_env
@@ -83,6 +84,7 @@ class EnvHost:
             a.ended,
             a.episode_return,
             a.episode_length,
+            a.told,
             GameEnds(a.game_ended, a.game_score, a.game_length) if crew.facts.tells_games else None,
         )
 
@@ -182,10 +184,11 @@ def make_host(
     plan: Plan | None = None,
     packed: bool = False,
     for_evaluation: bool = False,
+    numbering: Numbering | None = None,
 ) -> EnvHost:
     """B envs, stepped as `env_config` says; `auto` measures one env first and takes the fastest way.
 
-    `packed`: rows are bytes where that can be (`facts.can_pack`).
+    `packed`: rows are bytes where that can be (`facts.can_pack`). `numbering`: where these are some of a run's envs.
     """
     env_id = full_id(env)
     plan = plan or plan_workers(env_id, num_envs, env_config)
@@ -194,11 +197,11 @@ def make_host(
     restart, timeout = env_config.on_worker_failure == "restart", env_config.worker_timeout
     crew: Crew
     if plan.mode == "serial":
-        crew = SerialCrew(env_id, num_envs, restart, timeout, packed)
+        crew = SerialCrew(env_id, num_envs, restart, timeout, packed, numbering)
     elif plan.mode == "threads":
-        crew = ThreadCrew(env_id, num_envs, plan.num_workers, restart, timeout, packed)
+        crew = ThreadCrew(env_id, num_envs, plan.num_workers, restart, timeout, packed, numbering)
     else:
-        crew = ProcessCrew(env_id, num_envs, plan.num_workers, restart, timeout, packed)
+        crew = ProcessCrew(env_id, num_envs, plan.num_workers, restart, timeout, packed, numbering)
     return EnvHost(env_id, num_envs, crew, plan)
 
 
@@ -206,7 +209,7 @@ def make_spec(env_id: str, facts: EnvFacts) -> EnvSpec:
     return EnvSpec(
         name=env_id, observation=facts.observation, action=facts.action, num_agents=facts.num_agents,
         time_limit=facts.time_limit, agent_names=facts.agent_names, per_agent=facts.per_agent,
-        tells_games=facts.tells_games,
+        tells_games=facts.tells_games, told_names=facts.told_names, made_of=facts.made_of,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import contextlib
 import time
 import traceback
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,15 @@ from courtside.hosts.kinds import kind_of
 RESTART_LIMIT = 10
 """Replacements of one env without a whole episode in between, after which it counts as broken for good."""
 HINT = "Mend the env, or put a new one in its place and go on with --on-worker-failure restart."
+
+
+class Numbering(NamedTuple):
+    """Where a crew's envs stand among all envs of a run: several groups of them may take turns (`hosts.shifts`)."""
+
+    first: int
+    """Number of its first env."""
+    total: int
+    """Envs of the run: seeds that are this far apart are no other env's."""
 
 
 class EnvSlice:

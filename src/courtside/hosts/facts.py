@@ -27,6 +27,10 @@ class EnvFacts:
     """Whether the calls fill `games`: a game can be several episodes."""
     can_save: bool = False
     """Whether envs have `save_state() -> bytes` and `load_state(bytes)`, after which they go on exactly as they would have."""
+    told_names: tuple[str, ...] = ()
+    """What the calls fill `HostArrays.told` with."""
+    made_of: str = ""
+    """What the env is made of that its id does not tell, such as a cartridge by its hash."""
 
     @property
     def num_agents(self) -> int:
@@ -45,8 +49,10 @@ class EnvFacts:
             shape, dtype = action_layout(self.action)
             actions = (((self.num_agents, *shape), dtype),)
         if packed and can_pack(self):
-            return Layout(num_envs, self.num_agents, preprocess.packed_size(self.observation), actions, np.uint8)
-        return Layout(num_envs, self.num_agents, spaces.feature_size(self.observation), actions)
+            size, dtype = preprocess.packed_size(self.observation), np.uint8
+        else:
+            size, dtype = spaces.feature_size(self.observation), np.float32
+        return Layout(num_envs, self.num_agents, size, actions, dtype, len(self.told_names))
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -57,13 +63,15 @@ class EnvFacts:
             "per_agent": [[spaces.to_json(space) for space in pair] for pair in self.per_agent],
             "tells_games": self.tells_games,
             "can_save": self.can_save,
+            "told_names": list(self.told_names),
+            "made_of": self.made_of,
         }
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> EnvFacts:
         observation, action = spaces.from_json(record["observation"]), spaces.from_json(record["action"])
         pairs = tuple((spaces.from_json(seen), spaces.from_json(done)) for seen, done in record["per_agent"])
-        abilities = (record["tells_games"], record["can_save"])
+        abilities = (record["tells_games"], record["can_save"], tuple(record["told_names"]), record["made_of"])
         return cls(observation, action, record["time_limit"], tuple(record["agent_names"]), pairs, *abilities)
 
 

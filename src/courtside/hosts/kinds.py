@@ -18,6 +18,12 @@ from courtside.hosts.atari import ids as atari_ids
 from courtside.hosts.atari import make as atari_make
 from courtside.hosts.atari import options as atari_options
 from courtside.hosts.facts import EnvFacts
+from courtside.hosts.gba import calls as gba_calls
+from courtside.hosts.gba import core as gba_core
+from courtside.hosts.gba import game as gba_game
+from courtside.hosts.gba import ids as gba_ids
+from courtside.hosts.gba import make as gba_make
+from courtside.hosts.gba import options as gba_options
 from courtside.registry import EnvSource
 
 
@@ -67,7 +73,7 @@ class Kind:
     for_evaluation: Callable[[str], str] = str
     """The id of the env that evaluations play, from that of the one that training does; the same unless told."""
     holds_lock: bool = False
-    """A step never lets another thread run: threads are then not even tried."""
+    """Threads are not even tried: a step never lets another one run, or may end the whole process."""
     draw: Callable[[Any], np.ndarray] | None = None
     """The current picture of an env, uint8 [H, W, 3], of kinds that have it at hand."""
 
@@ -86,20 +92,28 @@ ATARI = Kind(
 )  # fmt: skip
 
 
+GBA = Kind(
+    gba_core.find_core, gba_make.build_env, gba_make.describe_env, gba_calls.GbaCalls, gba_calls.play_randomly,
+    gba_options.for_evaluation, holds_lock=True, draw=gba_game.GbaGame.render,
+)  # fmt: skip
+
+
 def kind_of(env_id: str) -> Kind:
     if env_id.startswith(atari_ids.PREFIX):
         return ATARI
+    if env_id.startswith(gba_ids.PREFIX):
+        return GBA
     return PETTINGZOO if env_id.startswith(pz_make.PREFIX) else GYMNASIUM
 
 
 def full_id(source: EnvSource | str) -> str:
-    """The id as the user types it: `gym:NAME`, `pz:MODULE`, `atari:GAME[...]` or `module:Class`."""
+    """The id as the user types it: `gym:NAME`, `pz:MODULE`, `atari:GAME[...]`, `gba:GAME[...]` or `module:Class`."""
     if isinstance(source, str):
         source = registry.find_env(source)
     if source.kind == "jax":
         raise ConfigError(
             f"{source.name!r} is a JAX world, which needs no host; gym:NAME takes a Gymnasium env, pz:MODULE a PettingZoo one, "
-            "atari:GAME an Atari game."
+            "atari:GAME an Atari game, gba:GAME one of the Game Boy Advance."
         )
     return source.name if source.kind == "module" else f"{source.kind}:{source.name}"
 

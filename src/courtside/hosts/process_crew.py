@@ -20,7 +20,7 @@ from courtside.errors import EnvContractError
 from courtside.hosts import worker as protocol
 from courtside.hosts.arrays import HostArrays, make_arrays, num_bytes
 from courtside.hosts.crews import LOOK_SECONDS, shares
-from courtside.hosts.env_slice import HINT, count_restart, locate
+from courtside.hosts.env_slice import HINT, Numbering, count_restart, locate
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.measure import Measured
 from courtside.hosts.memory import own_share_mb
@@ -29,8 +29,6 @@ from courtside.hosts.states import join_states, split_screens
 from courtside.hosts.worker import Orders
 from courtside.hosts.worker_process import Worker, WorkerDown
 
-AWAIT_SECONDS = 0.002
-"""How often the trainer looks whether the others are done, once a worker is down."""
 CLOSE_SECONDS = 2.0
 """How long workers may take to close their envs before they are ended."""
 
@@ -55,17 +53,28 @@ class ProcessCrew:
     """A share of the envs in each of several processes."""
 
     def __init__(
-        self, env_id: str, num_envs: int, num_workers: int, restart: bool, timeout: float, packed: bool = False
+        self,
+        env_id: str,
+        num_envs: int,
+        num_workers: int,
+        restart: bool,
+        timeout: float,
+        packed: bool = False,
+        numbering: Numbering | None = None,
     ) -> None:
         self._env_id, self._num_envs, self.num_workers = env_id, num_envs, num_workers
+        self._numbering = numbering or Numbering(0, num_envs)
         self._restart, self._timeout, self._packed = restart, timeout, packed
         self._notices: list[str] = []
+        self._last: tuple[list[bytes], np.ndarray] | None = None
+        """States of all envs when they were last saved, and what they showed then."""
         self._memory, self._rounds = _make_shared_file(), Rounds(num_workers)
         self._workers: list[Worker] = []
         self._finalizer = weakref.finalize(self, _end_all, self._workers, self._memory, self._rounds)
         try:
             for first, last in shares(num_envs, num_workers):
                 orders = Orders(env_id, -1, self._memory, first, last, num_envs, restart, packed, self._rounds.ends)
+                orders = replace(orders, numbering=self._numbering)
                 self._workers.append(Worker(orders, timeout))
             self.facts = self._agree([self._hello(worker) for worker in self._workers])
             self.arrays = self._share_memory()
@@ -104,17 +113,19 @@ class ProcessCrew:
 
     def recv(self) -> None:
         """Wait for the last worker; those that are down are replaced or end the run."""
-        down: dict[int, WorkerDown] = {}
-        while not down:
+        while True:
             ready = [descriptor for descriptor, _ in self._poll.poll(1000 * LOOK_SECONDS)]
-            if ready == [self._rounds.is_over]:
-                return self._rounds.finish()
             down = self._listen(ready)
-        self._replace(down)
+            if self._rounds.is_over in ready:  # one that went down after its step is found by the next round
+                return self._rounds.finish()
+            if down:
+                return self._replace(down)
 
     def save(self) -> list[bytes]:
         self._tell(protocol.SAVE)
-        return [state for worker in self._workers for state in self._answer(worker)["states"]]
+        states = [state for worker in self._workers for state in self._answer(worker)["states"]]
+        self._last = states, self.arrays.features.copy()
+        return states
 
     def load(self, states: list[bytes]) -> None:
         for worker in self._workers:
@@ -129,6 +140,7 @@ class ProcessCrew:
         for worker in asked:
             worker.send(protocol.DRAW)
         answers = [_drawn(worker) for worker in asked]
+        self._poll = self._watch()  # without those that are down
         for answer in answers:
             if "undrawn" in answer:
                 raise EnvContractError(answer["undrawn"])
@@ -159,14 +171,15 @@ class ProcessCrew:
 
     def _watch(self) -> Any:
         """What may happen in a round: it is over, or a worker has something to say or is gone."""
-        return poll_of(self._rounds.is_over, *(worker.link.fileno() for worker in self._workers))
+        links = [worker.link.fileno() for worker in self._workers if not worker.is_ended]
+        return poll_of(self._rounds.is_over, *links)
 
     def _listen(self, ready: Sequence[int]) -> dict[int, WorkerDown]:
-        """Hear the workers whose sockets can be read; where nothing can be, look whether those in the round still move. Who is down?"""
+        """Hear the workers whose sockets can be read, and look whether the others still move. Who is down?"""
         down = {}
         for w, worker in enumerate(self._workers):
             try:
-                if worker.link.fileno() in ready:
+                if worker.is_ended or worker.link.fileno() in ready:
                     self._notices += worker.receive().get("notices", [])
                 elif not ready and self._is_in_round(worker):
                     worker.check_alive()
@@ -177,22 +190,23 @@ class ProcessCrew:
     def _replace(self, down: dict[int, WorkerDown]) -> None:
         """End the round without the workers that are down, then put new ones in their place."""
         if self._restart:
-            self._await_others(down)
+            for w, worker in enumerate(self._workers):
+                if w not in down and (found := self._leave_round(worker)):
+                    down[w] = found
+            for w in down:
+                self._workers[w].end()
             self._rounds.clear()
         for w, found in down.items():
             self._revive(w, found, was_step=True)
-        self._poll = self._watch()
 
-    def _await_others(self, down: dict[int, WorkerDown]) -> None:
-        """Wait for every worker that is not down; one that goes down meanwhile is added."""
-        waiting = {w for w, worker in enumerate(self._workers) if self._is_in_round(worker)} - set(down)
-        for w in down:
-            self._workers[w].end()
-        while waiting:
-            time.sleep(AWAIT_SECONDS)
-            ready = [descriptor for descriptor, _ in self._poll.poll(0) if descriptor != self._rounds.is_over]
-            down |= {w: found for w, found in self._listen(ready).items() if w not in down}
-            waiting = {w for w in waiting - set(down) if self._is_in_round(self._workers[w])}
+    def _leave_round(self, worker: Worker) -> WorkerDown | None:
+        """Wait until a worker is done with the round: it answers only when it waits for the next. Else, why it is down."""
+        worker.send(protocol.NOTHING)
+        try:
+            while answer := worker.receive():
+                self._notices += answer.get("notices", [])
+        except WorkerDown as down:
+            return down
 
     def _is_in_round(self, worker: Worker) -> bool:
         first = worker.orders.first
@@ -200,21 +214,21 @@ class ProcessCrew:
 
     def _revive(self, w: int, down: WorkerDown, was_step: bool) -> None:
         """A new worker with new envs in the place of one that is down; the episodes of its envs are cut off."""
-        orders = self._workers[w].orders
+        orders, (offset, total) = self._workers[w].orders, self._numbering
         part = self.arrays.part(orders.first, orders.last)
         fault: BaseException = down
         while True:
             row = int(np.argmax(part.busy_since))
-            sentence = f"{locate(self._env_id, part, row, orders.first)}: {fault}."
+            sentence = f"{locate(self._env_id, part, row, offset + orders.first)}: {fault}."
             self._workers[w].end()
             if not self._restart:
                 raise EnvContractError(f"{sentence} {HINT}")
-            count_restart(part, row, self._num_envs, EnvContractError(sentence))
+            count_restart(part, row, total, EnvContractError(sentence))
             self._notices.append(f"{sentence} {_replaced(orders)}")
             if was_step:
                 _cut_off(part)
                 was_step = False
-            part.seed[np.arange(len(part.seed)) != row] += self._num_envs
+            part.seed[np.arange(len(part.seed)) != row] += total
             try:
                 return self._start_again(w, orders)
             except WorkerDown as again:
@@ -223,10 +237,21 @@ class ProcessCrew:
     def _start_again(self, w: int, orders: Orders) -> None:
         orders = replace(orders, round=self._rounds.number)
         worker = self._workers[w] = Worker(orders, self._timeout)
+        self._poll = self._watch()
         self._agree([self.facts, self._hello(worker)])
         self._attach(worker)
         worker.send(protocol.RESET)
         self._notices += worker.receive().get("notices", [])
+        if self._last is not None and self.arrays.restarts[orders.first : orders.last].max() <= 1:
+            self._take_up(worker, *self._last)
+
+    def _take_up(self, worker: Worker, states: list[bytes], features: np.ndarray) -> None:
+        """Let new envs go on from where the old ones were last saved; where that failed before, they begin anew instead."""
+        rows = slice(worker.orders.first, worker.orders.last)
+        worker.send_long(protocol.LOAD + protocol.framed(join_states(states[rows])))
+        self._notices += worker.receive().get("notices", [])
+        self.arrays.features[rows] = features[rows]
+        self._notices.append("They go on from where they were last saved.")
 
     def _hello(self, worker: Worker) -> EnvFacts:
         return EnvFacts.from_json(worker.receive()["facts"])

@@ -71,11 +71,10 @@ class Attendance:
         self._polls = tuple(poll_of(start, link) for start in (ends.even, ends.odd))
 
     def wait(self) -> bool:
-        """Whether a round begins; if not, there is something to read from the socket."""
+        """Whether a round begins; if not, there is something to read from the socket, or the trainer is gone."""
         ready = self._polls[self._number % 2].poll()
-        if any(descriptor == self._link for descriptor, _ in ready):
+        if any(descriptor == self._link for descriptor, _ in ready) or not os.read(ready[0][0], 1):
             return False
-        os.read(ready[0][0], 1)
         self._number += 1
         return True
 

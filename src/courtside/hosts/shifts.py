@@ -8,7 +8,7 @@ workers of its own, so that no core waits for the group that is thinking.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -71,9 +71,12 @@ class Shifts:
 
     def screens(self, limit: int) -> np.ndarray | None:
         """See `hosts.base.ShowsScreens`."""
-        shown = [part.screens(limit) if isinstance(part, ShowsScreens) else None for part in self.parts]
+        asked = [
+            (part, limit - rows.start) for part, rows in zip(self.parts, self.rows, strict=True) if rows.start < limit
+        ]
+        shown = [part.screens(left) if isinstance(part, ShowsScreens) else None for part, left in asked]
         known = [screens for screens in shown if screens is not None]
-        return np.concatenate(known)[:limit] if len(known) == len(shown) else None
+        return np.concatenate(known) if len(known) == len(shown) else None
 
     def notices(self) -> list[str]:
         return list(dict.fromkeys(notice for part in self.parts for notice in part.notices()))
@@ -84,3 +87,16 @@ class Shifts:
     def close(self) -> None:
         for part in self.parts:
             part.close()
+
+
+def make_shifts(makers: Sequence[Callable[[], Host]]) -> Shifts:
+    """Build the groups one after the other; where one cannot be built, those before it are closed."""
+    parts: list[Host] = []
+    try:
+        for make in makers:
+            parts.append(make())
+    except BaseException:
+        for part in parts:
+            part.close()
+        raise
+    return Shifts(parts)

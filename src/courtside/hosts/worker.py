@@ -4,8 +4,8 @@ It is started as a plain program (not forked: JAX has threads; not by `multiproc
 again). Steps begin and end as `hosts.rounds` tells; for all else one socket carries signals of one byte. Results travel in
 shared memory, sentences as JSON. No JAX here.
 
-Trainer -> worker: `a` attach the memory, `r` reset, `s` step, `w` save the envs, `l` + length + states: load them, `p` draw
-the envs, `q` quit.
+Trainer -> worker: `a` attach the memory, `r` reset, `n` nothing but an answer, `w` save the envs, `l` + length + states: load
+them, `p` draw the envs, `q` quit.
 Worker -> trainer: `.` alive, `k` done, `m` + length + JSON, `b` + length + states or pictures of the envs.
 """
 
@@ -33,7 +33,7 @@ from courtside.hosts.rounds import Attendance, Ends
 from courtside.hosts.states import join_screens, join_states, split_states
 
 ALIVE, DONE, MESSAGE, STATES = b".", b"k", b"m", b"b"
-ATTACH, RESET, STEP, SAVE, LOAD, DRAW, QUIT = b"a", b"r", b"s", b"w", b"l", b"p", b"q"
+ATTACH, RESET, NOTHING, SAVE, LOAD, DRAW, QUIT = b"a", b"r", b"n", b"w", b"l", b"p", b"q"
 GIVE_WAY = 5
 """How much less a worker counts than the trainer where both want a core: all workers wait for the trainer, it never for one."""
 LENGTH_BYTES = 4
@@ -60,6 +60,8 @@ class Orders:
     """Rows are bytes where that can be."""
     rounds: tuple[int, ...] = ()
     """File descriptors of `rounds.Ends`."""
+    numbering: tuple[int, ...] = (0, 0)
+    """`env_slice.Numbering` of the crew."""
     round: int = 0
     """Number of the first round that it takes part in."""
     measure: str = ""
@@ -71,7 +73,8 @@ class Orders:
     @staticmethod
     def of(record: dict[str, Any]) -> Orders:
         """From what `to_json` wrote, less the path."""
-        return Orders(**{**record, "rounds": tuple(record["rounds"])})
+        rounds, numbering = tuple(record["rounds"]), tuple(record["numbering"])
+        return Orders(**{**record, "rounds": rounds, "numbering": numbering})
 
 
 def main(options: dict[str, Any]) -> None:
@@ -142,7 +145,8 @@ def _attach(orders: Orders, facts: EnvFacts, envs: list[Any]) -> EnvSlice:
     layout = facts.layout(orders.num_envs, orders.packed)
     block = mmap.mmap(orders.memory, num_bytes(layout))
     arrays = make_arrays(layout, block).part(orders.first, orders.last)
-    return EnvSlice(orders.env_id, facts, envs, arrays, orders.first, orders.num_envs, orders.restart)
+    offset, total = orders.numbering
+    return EnvSlice(orders.env_id, facts, envs, arrays, offset + orders.first, total, orders.restart)
 
 
 def _obey(link: socket.socket, part: EnvSlice, attendance: Attendance) -> None:
@@ -164,11 +168,11 @@ def _obey_signal(link: socket.socket, part: EnvSlice) -> bool:
         link.sendall(STATES + framed(join_states(part.save())))
     elif order == DRAW:
         _send_screens(link, part)
-    elif order in (STEP, RESET, LOAD):
+    elif order in (RESET, LOAD, NOTHING):
         if order == LOAD:
             part.load(split_states(_read_framed(link)))
-        else:
-            (part.step if order == STEP else part.reset)()
+        elif order == RESET:
+            part.reset()
         if part.notices:
             _send_notices(link, part)
         else:

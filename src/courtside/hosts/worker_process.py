@@ -71,6 +71,11 @@ class Worker:
             raise _to_error(record["error"])
         return record
 
+    @property
+    def is_ended(self) -> bool:
+        """`end` was called."""
+        return self.link.fileno() < 0
+
     def end(self, wait_seconds: float = 0.0) -> None:
         """Wait a little for the process to end by itself, then end it."""
         try:

@@ -20,7 +20,7 @@ from courtside.config import NetConfig
 from courtside.nets.convolution import Image, NatureTorso, image_of, make_nature_torso
 from courtside.nets.distributions import head_size
 from courtside.nets.layers import HIDDEN_GAIN, Linear, make_layers
-from courtside.nets.recurrent import LSTM, Memory, make_lstm
+from courtside.nets.recurrent import LSTM, Memory, join_memories, make_lstm, split_memory
 from courtside.spaces import Box, Space
 
 ACTIVATIONS = {"tanh": jnp.tanh, "relu": jax.nn.relu, "silu": jax.nn.silu, "gelu": jax.nn.gelu}
@@ -51,6 +51,13 @@ class ActorCritic(eqx.Module):
     """Only for continuous actions."""
     core: LSTM | None = None
     """Only for policies that remember: after the actor's hidden layers, and both heads read what it says."""
+    critic_core: LSTM | None = None
+    """Only where the value has a memory of its own: after the same hidden layers, and the value head alone reads it."""
+
+    @property
+    def cores(self) -> list[LSTM]:
+        """The cells in the order of what they remember: that of the policy first, that of the value last."""
+        return [core for core in (self.core, self.critic_core) if core is not None]
 
     def policy(self, features: Num[Array, "*batch D"]) -> Float[Array, "*batch K"]:
         """The row of numbers that describes the action distribution."""
@@ -61,29 +68,30 @@ class ActorCritic(eqx.Module):
         what was remembered before."""
         torso = self.actor_torso if self.critic_torso is None else self.critic_torso
         hidden = torso(features)
-        if self.core is not None:
+        if cores := self.cores:
             assert memory is not None  # a policy that remembers is always given what
-            hidden = self.core.step(hidden, memory).hidden
+            hidden = cores[-1].step(hidden, split_memory(memory, len(cores))[-1]).hidden
         return self.value_head(hidden)[..., 0]
 
     def step(self, features: Num[Array, "*batch D"], memory: Any) -> tuple[Array, Any]:
         """The row of numbers that describes the action distribution, and what is remembered now; without a core `memory`
         is handed on."""
-        if self.core is None:
+        if not (cores := self.cores):
             return self.policy(features), memory
-        memory = self.core.step(self.actor_torso(features), memory)
-        return self._head(memory.hidden), memory
+        hidden, parts = self.actor_torso(features), split_memory(memory, len(cores))
+        parts = [core.step(hidden, part) for core, part in zip(cores, parts, strict=True)]
+        return self._head(parts[0].hidden), join_memories(parts)
 
     def unroll(
         self, features: Num[Array, "TS D"], memory: Memory, starts: Bool[Array, "TS"]
     ) -> tuple[Array, Array, Memory]:
         """Policy and value of T steps of S sequences, step after step, and what was remembered after each. [T, S, H]"""
-        assert self.core is not None
-        hidden, num_sequences = self.actor_torso(features), memory.hidden.shape[0]
+        hidden, num_sequences, cores = self.actor_torso(features), memory.hidden.shape[0], self.cores
         by_step = lambda x: x.reshape(-1, num_sequences, *x.shape[1:])  # noqa: E731
-        memories = self.core.unroll(by_step(hidden), memory, by_step(starts))
-        told = memories.hidden.reshape(hidden.shape[0], -1)
-        return self._head(told), self.value_head(told)[..., 0], memories
+        parts = zip(cores, split_memory(memory, len(cores)), strict=True)
+        found = [core.unroll(by_step(hidden), part, by_step(starts)) for core, part in parts]
+        told = [memories.hidden.reshape(hidden.shape[0], -1) for memories in found]
+        return self._head(told[0]), self.value_head(told[-1])[..., 0], join_memories(found)
 
     def policy_and_value(
         self, features: Num[Array, "*batch D"], critic_features: Float[Array, "*batch E"] | None = None
@@ -107,12 +115,13 @@ def make_actor_critic(
     """A fresh network for these spaces; a central critic sees `critic_size` numbers instead of the agent's own."""
     continuous = isinstance(action, Box)
     num_outputs = head_size(action) // 2 if continuous else head_size(action)
-    size, image, core = spaces.feature_size(observation), image_of(config, observation), None
+    size, image, cores = spaces.feature_size(observation), image_of(config, observation), []
     hidden = image.layer_shapes(config.cnn_features) if image else _hidden_shapes(size, config.hidden_sizes)
     last = hidden[-1][1]
     if config.lstm_size:
         key, core_key = jax.random.split(key)
-        core, last = make_lstm(last, config.lstm_size, core_key), config.lstm_size
+        keys = [core_key, jax.random.fold_in(core_key, 1)] if config.critic_lstm else [core_key]
+        cores, last = [make_lstm(last, config.lstm_size, k) for k in keys], config.lstm_size
     is_shared = config.shared_torso or config.lstm_size or image
     critic_hidden = [] if is_shared else _hidden_shapes(critic_size or size, config.hidden_sizes)
     heads = [(last, num_outputs, POLICY_GAIN), (last, 1, VALUE_GAIN)]
@@ -124,7 +133,8 @@ def make_actor_critic(
         policy_head=layers[-2],
         value_head=layers[-1],
         log_std=jnp.zeros(num_outputs) if continuous else None,
-        core=core,
+        core=cores[0] if cores else None,
+        critic_core=cores[1] if len(cores) > 1 else None,
     )
 
 

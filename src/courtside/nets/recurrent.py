@@ -10,6 +10,7 @@ by hand, so that the way back, too, leaves the products for the weights to the e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -17,6 +18,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from courtside import cores
+from courtside.config import NetConfig
 from courtside.nets.layers import make_layers
 
 GAIN = 1.0
@@ -28,9 +31,25 @@ class Memory(eqx.Module):
     """What a cell remembers of an episode so far; zero where it begins."""
 
     hidden: Float[Array, "*batch H"]
-    """h, which is also what the heads read."""
+    """h, which is also what the heads read. Where policy and value have a cell each, the policy's lies in front."""
     cell: Float[Array, "*batch H"]
-    """c"""
+    """c, likewise"""
+
+
+def memory_size(net: NetConfig) -> int:
+    """Numbers in h, and in c, of what a network remembers; 0 where it never does."""
+    return net.lstm_size * (2 if net.critic_lstm else 1)
+
+
+def split_memory(memory: Memory, count: int) -> list[Memory]:
+    """What each of `count` cells remembers."""
+    halves = (jnp.split(x, count, axis=-1) for x in (memory.hidden, memory.cell))
+    return [Memory(*part) for part in zip(*halves, strict=True)]
+
+
+def join_memories(parts: Sequence[Memory]) -> Memory:
+    """The other way round."""
+    return jax.tree.map(lambda *x: jnp.concatenate(x, axis=-1), *parts)
 
 
 def blank_memory(batch: tuple[int, ...], size: int) -> Memory:
@@ -61,7 +80,10 @@ class LSTM(eqx.Module):
         `memory` [S, H] is from before the first step; it is forgotten before every step that begins an episode.
         """
         keep = (~starts).astype(jnp.float32)[..., None]
-        return Memory(*_unroll(self._inward(x), keep, self.recurrent, memory.hidden, memory.cell))
+        if cores.num_sharing() == 1:
+            return Memory(*_unroll(self._inward(x), keep, self.recurrent, memory.hidden, memory.cell))
+        sequences = (x.swapaxes(0, 1), keep.swapaxes(0, 1), memory.hidden, memory.cell)
+        return Memory(*(part.swapaxes(0, 1) for part in cores.share_sequences(_unroll_own, self, sequences)))
 
     def _inward(self, x: Float[Array, "*batch D"]) -> Float[Array, "*batch G"]:
         y = x @ self.weight
@@ -72,6 +94,13 @@ def make_lstm(num_inputs: int, size: int, key: PRNGKeyArray) -> LSTM:
     """A fresh cell."""
     inward, recurrent = make_layers([(num, NUM_GATES * size, GAIN) for num in (num_inputs, size)], key)
     return LSTM(inward.weight, recurrent.weight, inward.bias)
+
+
+def _unroll_own(lstm: LSTM, sequences: tuple[Array, ...]) -> tuple[Array, ...]:
+    """What `LSTM.unroll` does, sequences first: cores that share the work take some of them each."""
+    x, keep, hidden, cell = sequences
+    inward, keep = lstm._inward(x).swapaxes(0, 1), keep.swapaxes(0, 1)
+    return tuple(part.swapaxes(0, 1) for part in _unroll(inward, keep, lstm.recurrent, hidden, cell))
 
 
 def _cell(gates: Array, cell: Array) -> tuple[Array, Array, Array]:
@@ -106,8 +135,12 @@ def _unroll_forward(inward: Array, keep: Array, recurrent: Array, hidden: Array,
 
 
 def _unroll_backward(kept: Any, slopes: tuple[Array, Array]) -> tuple[Array, ...]:
-    """Slopes of the loss by what went in, from those by all h and c that came out."""
+    """Slopes of the loss by what went in, from those by all h and c that came out.
+
+    R is turned once and kept so: a CPU would turn it again at every step, at many times the cost of the step.
+    """
     gates, hiddens, cells, keep, recurrent, hidden, cell = kept
+    turned = jax.lax.optimization_barrier(recurrent.T)
     hidden_before = jnp.concatenate([hidden[None], hiddens[:-1]]) * keep
     cell_before = jnp.concatenate([cell[None], cells[:-1]]) * keep
 
@@ -124,7 +157,7 @@ def _unroll_backward(kept: Any, slopes: tuple[Array, Array]) -> tuple[Array, ...
             ],
             axis=-1,
         )
-        return (by_gates @ recurrent.T * keep_now, by_cell * f * keep_now), by_gates
+        return (by_gates @ turned * keep_now, by_cell * f * keep_now), by_gates
 
     start = (jnp.zeros_like(hidden), jnp.zeros_like(cell))
     inputs = (*slopes, gates, cells, cell_before, keep)

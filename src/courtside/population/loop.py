@@ -129,4 +129,4 @@ def _evaluate(
     scores = [score if is_best else best for (_, score, is_best), best in zip(judged, before, strict=True)]
     state = engine.set_best_scores(state, scores)
     metrics, is_best = [found for found, _, _ in judged], [best for _, _, best in judged]
-    return state, MembersEvaluated(update * configs[0].batch_size, update, metrics, is_best, state)
+    return state, MembersEvaluated(update * configs[0].batch_size, update, metrics, is_best, seeds, state)

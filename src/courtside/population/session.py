@@ -263,8 +263,9 @@ class _Members:
             case MembersEvaluated():
                 # Only policies are kept of an evaluation: replays need not leave the device.
                 states = self.engine.members(tuple(map(_without_memory, event.state)))
-                for state, metrics, is_best in zip(states, event.metrics, event.is_best, strict=True):
-                    yield Evaluated(event.step, event.update, metrics, is_best, state)
+                for state, *told in zip(states, event.metrics, event.is_best, event.seeds, strict=True):
+                    metrics, is_best, seed = told
+                    yield Evaluated(event.step, event.update, metrics, is_best, state, seed)
             case Started() | Compiled() | Finished():
                 yield from (event for _ in self.logs)
 

@@ -8,6 +8,7 @@ from courtside.config import Config, override, unknown_name
 from courtside.errors import ConfigError
 from courtside.presets.atari import ATARI
 from courtside.presets.classic import CLASSIC
+from courtside.presets.emerald import EMERALD
 from courtside.presets.files import is_preset_file, read_preset
 from courtside.presets.grids import GRIDS
 from courtside.presets.memory import MEMORY
@@ -19,7 +20,7 @@ DEFAULT = "redblue"
 DEFAULTS = {"ppo": DEFAULT, "mad4pg": "tennis"}
 """Family -> the preset that a command line without preset and world means."""
 
-PRESETS: dict[str, tuple[str, Config]] = REDBLUE | GRIDS | CLASSIC | TENNIS | ATARI | MEMORY
+PRESETS: dict[str, tuple[str, Config]] = REDBLUE | GRIDS | CLASSIC | TENNIS | ATARI | EMERALD | MEMORY
 """Name -> what it is about, and its settings."""
 
 

@@ -36,7 +36,7 @@ def searchable(config: Config) -> dict[str, Any]:
 
 def make_space(config: Config, words: Iterable[str] = (), fixed: Iterable[str] = ()) -> Space:
     """The space of a search: the default one without what flags have fixed, changed by the words of --space."""
-    parts = {part.name: part for part in default_space(config) if part.name not in set(fixed)}
+    parts = {part.name: _reaching(config, part) for part in default_space(config) if part.name not in set(fixed)}
     named = [_named(config, word) for word in words]
     for name, _ in named:
         if name in fixed:
@@ -48,6 +48,14 @@ def make_space(config: Config, words: Iterable[str] = (), fixed: Iterable[str] =
             parts[name] = _parse(name, searchable(config)[name], text)
     space = tuple(parts.values())
     return check_space(config, _fitting(config, space, {name for name, _ in named}))
+
+
+def _reaching(config: Config, part: Range | Choice) -> Range | Choice:
+    """A default range, stretched to the config's own value where that lies outside it."""
+    own = _own_value(config, part) if isinstance(part, Range) else math.nan
+    if not isinstance(part, Range) or math.isnan(own):
+        return part
+    return dataclasses.replace(part, low=min(part.low, own), high=max(part.high, own))
 
 
 def check_space(config: Config, space: Space) -> Space:

@@ -13,7 +13,8 @@ from courtside.config_groups import MAD4PG_TRACED
 
 SCHEDULES = tuple(itertools.chain.from_iterable(config_checks.SCHEDULES.values()))
 TRACED = (
-    *SCHEDULES, "gamma", "gae_lambda", "update_epochs", "vf_coef", "max_grad_norm", "adam_eps", "target_kl", *MAD4PG_TRACED,
+    *SCHEDULES, "gamma", "gae_lambda", "update_epochs", "vf_coef", "max_grad_norm", "adam_eps", "weight_decay", "target_kl",
+    *MAD4PG_TRACED,
 )  # fmt: skip
 """Data of the compiled program: any number of values share one. All else is a shape, and costs a compile per value."""
 

@@ -90,7 +90,7 @@ def test_one_task_has_one_name():
 
 def test_the_pipeline_is_declared_and_differences_are_told_in_words():
     box, action = spaces.Box(0.0, 255.0, (84, 84, 4), "uint8"), spaces.Discrete(4)
-    spec = SimpleNamespace(names=("agent",), observation=box, action=action, per_agent=())
+    spec = SimpleNamespace(names=("agent",), observation=box, action=action, per_agent=(), made_of="")
     plain = override(Config(), env_id="atari:breakout")
     there = preprocess.describe_pipeline(plain, spec)
     assert there["atari"]["frame_skip"] == 4

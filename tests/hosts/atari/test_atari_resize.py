@@ -29,8 +29,19 @@ def pictures(height: int, width: int) -> np.ndarray:
 
 
 def resized(picture: np.ndarray, size: int) -> np.ndarray:
-    resize = AreaResize(*picture.shape, size)
-    return resize(picture.reshape(resize.num_bands, -1, picture.shape[1]).astype(np.float32)).reshape(size, size)
+    height, width = picture.shape
+    resize = AreaResize(height, width, size)
+    rows, columns = resize.rows, resize.columns
+    shrunk = resize(tiles_of(picture, resize).reshape(columns.period, -1))
+    tiles = shrunk.reshape(rows.count, columns.count, rows.repeats, columns.repeats)
+    return tiles.transpose(2, 0, 3, 1).reshape(size, size)
+
+
+def tiles_of(picture: np.ndarray, resize: AreaResize) -> np.ndarray:
+    """All tiles, row by row. float32 [columns, rows, n]"""
+    rows, columns = resize.rows, resize.columns
+    tiles = picture.reshape(rows.repeats, rows.period, columns.repeats, columns.period).transpose(3, 1, 0, 2)
+    return tiles.reshape(columns.period, rows.period, -1).astype(np.float32)
 
 
 @pytest.mark.parametrize(("height", "width", "size"), list(RECORDED))
@@ -45,15 +56,23 @@ def test_pictures_shrink_as_in_the_slow_twin(height, size):
         assert np.array_equal(resized(picture, size), shrink(picture, size))
 
 
-def test_parts_of_a_picture_shrink_as_the_whole():
+def test_some_tiles_shrink_as_the_whole():
     picture, resize = pictures(210, 160)[2], AreaResize(210, 160, 84)
-    some = [3, 17, 40]
-    bands = resize(picture.reshape(42, 5, 160)[some].astype(np.float32))
-    assert np.array_equal(bands, shrink(picture, 84).reshape(42, 2, 84)[some])
+    some = [3, 17, 40, 167]
+    found = resize(tiles_of(picture, resize)[..., some].reshape(40, -1))
+    expected = shrink(picture, 84).reshape(42, 2, 4, 21).transpose(1, 3, 0, 2).reshape(2, 21, -1)
+    assert np.array_equal(found, expected[..., some])
 
 
 def test_a_cell_covers_as_much_as_it_should():
     axis = make_axis(5, 2)
-    assert axis.weights.tolist() == [[2, 2, 1, 0, 0], [0, 0, 1, 2, 2]]
-    assert axis.taps.tolist() == [[0, 1, 2], [2, 3, 4]]
-    assert np.allclose(axis.shares, [[0.4, 0.4, 0.2], [0.2, 0.4, 0.4]])
+    assert (axis.period, axis.count, axis.repeats) == (5, 2, 1)
+    assert axis.taps.T.tolist() == [[0, 1, 2], [2, 3, 4]]
+    assert np.allclose(axis.shares[..., 0].T, [[0.4, 0.4, 0.2], [0.2, 0.4, 0.4]])
+
+
+@pytest.mark.parametrize(("size", "period"), [(84, 40), (64, 40), (80, 8), (160, 8), (77, 160)])
+def test_tiles_can_be_as_wide_as_asked(size, period):
+    axis = make_axis(160, size, multiple=8)
+    assert (axis.period, axis.period * axis.repeats, axis.count * axis.repeats) == (period, 160, size)
+    assert np.allclose(axis.shares.sum(axis=0), 1.0)

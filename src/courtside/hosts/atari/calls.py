@@ -17,7 +17,9 @@ class AtariCalls:
     """See `kinds.Calls`. The one agent of a game is always there."""
 
     def __init__(self, envs: list[AtariGame], arrays: HostArrays, facts: EnvFacts) -> None:
-        self.envs = envs
+        self.envs, self._display = envs, envs[0].make_display(len(envs))
+        for seat, env in enumerate(envs):
+            env.move_to(self._display, seat)
         self.first_features, self.absent = np.zeros_like(arrays.features), np.zeros_like(arrays.absent)
         self.games: dict[int, tuple[float, int]] = {}
         self.notices: list[str] = []
@@ -26,7 +28,7 @@ class AtariCalls:
         """An evaluation looks at the first game after a seeded reset; those that follow only pass the time."""
         self._actions, self._reward, self._busy_since = arrays.actions[0][:, 0], arrays.reward[:, 0], arrays.busy_since
         self._terminated, self._truncated = arrays.terminated[:, 0], arrays.truncated[:, 0]
-        self._final_rows = list(arrays.final_features[:, 0])
+        self._shown, self._final = self._display.stacks.reshape(len(envs), -1), arrays.final_features[:, 0]
 
     def step(self) -> tuple[list[int], dict[int, BaseException]]:
         ended, faults = [], {}
@@ -40,12 +42,13 @@ class AtariCalls:
                     ended.append(i)
             except FAILURES as error:
                 faults[i] = error
+        self._display.advance()
+        self._final[:] = self._shown
         return ended, faults
 
     def _step_one(self, i: int, env: AtariGame, action: int) -> bool:
-        """Step one game into its row; says whether the episode ended."""
-        obs, self._reward[i], terminated, truncated, info = env.step(action)
-        self._final_rows[i][:] = obs.reshape(-1)
+        """Play one game, but for what it shows; says whether the episode ended."""
+        self._reward[i], terminated, truncated, info = env.play(action)
         if info:
             self._tell(i, env, truncated, info)
         if terminated or truncated:
@@ -68,6 +71,7 @@ class AtariCalls:
 
     def adopt(self, i: int, env: AtariGame) -> None:
         self.envs[i] = env
+        env.move_to(self._display, i)
 
 
 def describe_idle(env: AtariGame) -> str:

@@ -14,7 +14,7 @@ from courtside.hosts.atari.game import AtariGame
 from courtside.hosts.trial import AFTERWARDS, RUNS, Played, Seen, Trial
 
 
-class _Shown:
+class Shown:
     """A space that can be asked as Gymnasium's can."""
 
     def __init__(self, space: spaces.Box) -> None:
@@ -26,13 +26,13 @@ class _Shown:
 
 def run_atari_checks(make_env: Callable[[], AtariGame], *, seed: int = 0, steps: int = 500) -> list[CheckResult]:
     """All checks in order, those after a failed foundation marked as skipped."""
-    trial = Trial(make_env, seed, steps, play, lambda env, _: _Shown(env.observation))
+    trial = Trial(make_env, seed, steps, play, lambda env, _: Shown(env.observation))
     with closing(trial.env):
         return run_in_order((RUNS, *AFTERWARDS), trial)
 
 
-def play(env: AtariGame, seed: int, steps: int) -> Played:
-    """Random steps, with a reset after each end."""
+def play(env: Any, seed: int, steps: int) -> Played:
+    """Random steps of a game, on this console or another, with a reset after each end."""
     actions = np.random.default_rng(seed).integers(env.action.n, size=steps).tolist()
     log, num_resets = [Seen(0, env.reset(seed).copy())], 1
     for step, action in enumerate(actions, start=1):

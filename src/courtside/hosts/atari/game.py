@@ -17,8 +17,9 @@ import numpy as np
 from courtside import spaces
 from courtside.errors import CheckpointError, ConfigError
 from courtside.hosts.atari import saved
+from courtside.hosts.atari.display import Display
 from courtside.hosts.atari.options import AtariOptions
-from courtside.hosts.atari.picture import Eye, colours
+from courtside.hosts.atari.picture import colours
 
 NOOP, FIRE = 0, 1
 """Actions by the emulator's own numbers, which hold for every game."""
@@ -30,7 +31,7 @@ Answer = tuple[np.ndarray, float, bool, bool, dict[str, Any]]
 """What is seen, reward, terminated, truncated, info."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Progress:
     """Where a game stands, beside what the emulator itself knows."""
 
@@ -72,41 +73,52 @@ class AtariGame:
         self.action = spaces.Discrete(len(actions))
         self.metadata = {"render_fps": max(1, FRAMES_PER_SECOND // options.frame_skip)}
         self._openings = self._find_openings()
+        self._sticky, self._clips, self._ends_with_life = options.sticky, options.clips, options.ends_with_life
+        self._frames_left = range(options.frame_skip - 1, -1, -1)
         self._rng = np.random.default_rng()
         self._now, self._ended = Progress(), None
-        self._make_pictures(*self._ale.getScreenDims())
-
-    def _make_pictures(self, height: int, width: int) -> None:
-        self._eye = Eye(height, width, self.options.screen_size, self.options.grey)
-        self._pair, self._single = np.zeros((2, height, width), np.uint8), np.zeros((2, height, width), np.uint8)
-        """The last two raw screens of an action, which outlive an episode; and one screen, twice."""
-        self._older, self._newer = self._pair
+        self._single = np.zeros((2, *self._ale.getScreenDims()), np.uint8)
+        """One raw screen, twice."""
         self._loaded: np.ndarray | None = None
         """The raw screen of a state that was loaded: the emulator draws one only with the next frame."""
-        self._stack, depth = np.zeros(self.observation.shape, np.uint8), self._eye.num_channels
-        self._words = _as_words(self._stack, depth)
-        self._kept, self._later, self._newest = (
-            self._stack[..., :-depth],
-            self._stack[..., depth:],
-            self._stack[..., -depth:],
-        )
+        self._sit_down(self.make_display(1), 0)
+
+    def make_display(self, num_games: int) -> Display:
+        """Room for several games like this one."""
+        return Display(num_games, self._ale.getScreenDims(), self.observation.shape, 1 if self.options.grey else 3)
+
+    def move_to(self, display: Display, seat: int) -> None:
+        """Go on there, beside other games; whoever owns the display then plays them all and lets it advance."""
+        display.pairs[seat], display.stacks[seat] = self._pair, self._stack
+        self._sit_down(display, seat)
+
+    def _sit_down(self, display: Display, seat: int) -> None:
+        self._display, self._seat = display, seat
+        self._pair, self._stack = display.pairs[seat], display.stacks[seat]
+        self._screens = self._pair[1], self._pair[0]
+        """Those of the pair by how many frames of the action come after."""
 
     def reset(self, seed: int | None = None) -> np.ndarray:
         """Begin an episode: the next life of the game under way, or a new game. With a seed, always a new game."""
         self._begin_episode(seed)
-        picture = self._look()
+        self._look()
         for action in self._openings:
             _, terminated, truncated = self._act(action)
-            picture = self._look()
+            self._look()
             if terminated or truncated:
                 self._begin_episode(seed)
-        self._stack[:] = 0
-        self._newest[:] = picture
+        self._display.begin(self._seat)
         self._now.idle = 0
         return self._stack
 
     def step(self, action: int) -> Answer:
-        """One action, for several frames.
+        """One action, for several frames; only for a game that is alone in its display."""
+        answer = self.play(action)
+        self._display.advance()
+        return self._stack, *answer
+
+    def play(self, action: int) -> tuple[float, bool, bool, dict[str, Any]]:
+        """One action, for several frames: reward, terminated, truncated, info. The display shows it once it advances.
 
         `info["game"]` is the score and the number of steps of the whole game, where one ended. `info["idle"]` tells that
         an evaluation was cut since nothing happened any more.
@@ -119,12 +131,11 @@ class AtariGame:
             if self._is_idle() and not (terminated or truncated):
                 truncated = info["idle"] = True
                 self._note_end()
-        self._show()
         if self._ended is not None:
             info["game"] = self.take_ended()
-        if self.options.clips:
+        if self._clips:
             reward = float((reward > 0.0) - (reward < 0.0))
-        return self._stack, reward, terminated, truncated, info
+        return reward, terminated, truncated, info
 
     def take_ended(self) -> tuple[float, int] | None:
         """Score and length in steps of a game that ended and was not told yet; it may end inside a reset, too."""
@@ -183,7 +194,7 @@ class AtariGame:
 
     def _begin_episode(self, seed: int | None) -> None:
         """After a lost life the game goes on, and doing nothing once leads out of the moment of the loss."""
-        if self._now.was_over or seed is not None or not self.options.ends_with_life:
+        if self._now.was_over or seed is not None or not self._ends_with_life:
             self._begin_game(seed)
         else:
             self._repeat(NOOP)
@@ -195,7 +206,7 @@ class AtariGame:
         self._restart(seed)
         if self.options.noop_max:
             for _ in range(self._rng.integers(1, self.options.noop_max + 1)):
-                self._frame(NOOP)
+                self._take_stock(self._frame(NOOP))
                 if self._now.is_over or self._now.is_cut:
                     self._restart(seed)
         self._single[:] = self._ale.getScreen()
@@ -220,38 +231,39 @@ class AtariGame:
         if reward or now.lives < before:
             now.idle = 0
         # Some games show 0 lives for a while before they are over: that is not yet the end.
-        has_lost_life = self.options.ends_with_life and 0 < now.lives < before
+        has_lost_life = self._ends_with_life and 0 < now.lives < before
         return reward, now.is_over or has_lost_life, now.is_cut
 
     def _repeat(self, action: int) -> float:
         """The same action for several frames, fewer where the game ends: what is seen then is in part from before."""
-        total, skip = 0.0, self.options.frame_skip
-        for left in range(skip - 1, -1, -1):
+        total, ale = 0.0, self._ale
+        for left in self._frames_left:
             total += self._frame(action)
-            if left == 0:
-                self._ale.getScreen(self._newer)
-            elif left == 1:
-                self._ale.getScreen(self._older)
-            if self._now.is_over or self._now.is_cut:
+            if left < 2:
+                ale.getScreen(self._screens[left])
+            if ale.game_over():
                 break
-        self._now.shows_single = skip == 1
-        if skip == 1:
-            self._single[:] = self._newer
+        if self.options.frame_skip == 1:
+            self._pair[0] = self._pair[1]
+        self._take_stock(total)
+        self._now.shows_single = False
         return total
 
     def _frame(self, action: int) -> float:
-        """One raw frame; an action that sticks is that of the frame before."""
+        """One raw frame and what it pays; an action that sticks is that of the frame before."""
+        if self._sticky and self._rng.random() < self._sticky:
+            action = self._now.last_action
+        self._now.last_action = action
+        return self._ale.act(action)
+
+    def _take_stock(self, reward: float) -> None:
+        """Note what the newest frames paid and whether the game is over."""
         now, ale = self._now, self._ale
-        if self.options.sticky and self._rng.random() < self.options.sticky:
-            action = now.last_action
-        now.last_action = action
-        reward = ale.act(action)
         now.score += reward
         now.is_over, now.is_cut = ale.game_over(with_truncation=False), ale.game_truncated()
         self._loaded = None
         if now.is_over or now.is_cut:
             self._note_end()
-        return reward
 
     def _note_end(self) -> None:
         self._ended = self._now.score, self._now.length
@@ -266,17 +278,9 @@ class AtariGame:
         self._now.idle += 1
         return 0 < self.options.idle_limit <= self._now.idle
 
-    def _look(self) -> np.ndarray:
-        """The picture of now. uint8 [size, size, 1 or 3]"""
-        return self._eye(self._single if self._now.shows_single else self._pair)
-
-    def _show(self) -> None:
-        """Put the picture of now behind those that are shown already."""
-        if self._words is None:
-            self._kept[:] = self._later
-        else:
-            np.right_shift(self._words, 8, out=self._words)
-        self._newest[:] = self._look()
+    def _look(self) -> None:
+        """Make the picture of now."""
+        self._display.look(self._seat, self._single if self._now.shows_single else self._pair)
 
 
 def import_ale() -> Any:
@@ -308,9 +312,3 @@ def _find_rom(game: str) -> str:
     if path is None:
         raise ConfigError(f"The installed ale-py has no game {game!r}; a newer one may: pip install --upgrade ale-py")
     return str(path)
-
-
-def _as_words(stack: np.ndarray, depth: int) -> np.ndarray | None:
-    """The stack as one whole number per pixel, its newest picture in the highest byte, where there is such a number:
-    to shift numbers is several times faster than to move single bytes."""
-    return stack.view(f"<u{stack.shape[-1]}")[..., 0] if depth == 1 and stack.shape[-1] in (2, 4, 8) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -74,6 +75,12 @@ def find_game(name: str) -> str:
             f"{PREFIX}{plain} is a game for two players only; one agent cannot play it. Take another game."
         )
     raise ConfigError(unknown_name("Atari game", name, list(GAMES), "courtside envs atari"))
+
+
+def near_games(name: str) -> list[str]:
+    """Ids of the game that a name without our prefix comes very near, if there is one."""
+    bare = re.sub(r"-v\d+$", "", name.lower())
+    return [f"{PREFIX}{game}" for game in difflib.get_close_matches(bare, GAMES, n=1, cutoff=0.75)]
 
 
 def recognise(env_id: str) -> Found | None:

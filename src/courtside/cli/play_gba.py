@@ -1,0 +1,62 @@
+"""`courtside play gba:GAME --rom PATH`: a person at the console, in a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import Any
+
+from courtside import registry
+from courtside.config import EnvConfig
+from courtside.errors import ConfigError
+
+
+def play(found: Any, source: registry.EnvSource, words: list[str], opponents: list[str]) -> int:
+    """Put the cartridge in, play, and say how it went."""
+    from courtside.hosts.gba.make import build_env
+    from courtside.hosts.gba.player import Table
+    from courtside.hosts.kinds import full_id
+    from courtside.video import check_path
+
+    if opponents:
+        raise ConfigError(f"{found.env} has one player, but --opponent was given; leave it out.")
+    if found.record:
+        check_path(found.record)
+    told = EnvConfig(env_options=tuple(words), rom=found.rom).told
+    game = build_env(full_id(registry.tell_host(source, told)))
+    with contextlib.closing(game):
+        table = Table(game, found.seed, frames=[] if found.record else None)
+        play_keys(table, found.keys) if found.keys is not None else play_terminal(table)
+        for line in table.played or ["No step was played."]:
+            print(line)
+        if found.record:
+            print(write_film(found.record, table))
+    return 0
+
+
+def play_terminal(table: Any) -> None:
+    from courtside.cli.terminal import Console, read_keys
+    from courtside.hosts.gba import player
+
+    coloured = not os.environ.get("NO_COLOR")
+    with Console(sys.stdin.fileno()) as console:
+        console.draw("starting the game ...")
+        player.run(table, read_keys(console.descriptor), lambda table: console.draw(player.describe(table, coloured)))
+
+
+def play_keys(table: Any, keys: str) -> None:
+    from courtside.hosts.gba import player
+    from courtside.play import split_keys
+
+    pressed = split_keys(keys)
+    player.check_keys(pressed)
+    player.run(table, pressed, lambda table: None)
+    print(player.describe(table, sys.stdout.isatty() and not os.environ.get("NO_COLOR")))
+
+
+def write_film(path: str, table: Any) -> str:
+    from courtside.video import write_video
+
+    count = write_video(path, iter(table.frames), table.game.metadata["render_fps"])
+    return f"{count} frames in {path}"

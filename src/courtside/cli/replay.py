@@ -1,0 +1,64 @@
+"""`courtside replay FOLDER --rom FILE`: play a recorded episode of a GBA game again, into a video."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import Any
+
+from courtside.cli.arguments import Parser
+from courtside.cli.numbers import count, figure
+
+ABOUT = """Play a recorded episode of a GBA game again, see whether it ends as it did, and make a video of it.
+
+FOLDER is an episode (RUN/trajectories/00/episode_0003), or one that holds some, such as the run's own: then the newest is
+taken. The video shows the screen, sixteen times as fast as it was played, above a plot of what each reward component paid."""
+
+
+def main(args: list[str]) -> int:
+    found = make_parser().read(args)
+    from courtside.hosts.gba.replay_video import render_video
+    from courtside.hosts.gba.trajectories import find_episode, read_trajectory
+    from courtside.video import check_path
+
+    folder = find_episode(Path(found.folder))
+    video = check_path(found.video or folder / "replay.mp4")
+    trajectory = read_trajectory(folder)
+    frames = render_video(video, trajectory, Path(found.rom), speed=found.speed)
+    for line in describe(folder, trajectory, video, frames):
+        print(line)
+    return 0
+
+
+def make_parser() -> Parser:
+    parser = Parser("replay", ABOUT)
+    parser.add_argument("folder", metavar="FOLDER", help="the episode, or a folder of some")
+    parser.add_argument("--rom", metavar="FILE", required=True, help="the ROM that it was played on")
+    parser.add_argument("--video", metavar="FILE", help=".mp4 or .gif to write (default: replay.mp4 in the episode)")
+    parser.add_argument("--speed", metavar="X", type=_speed, default=16.0, help="times as fast as the console (16)")
+    return parser
+
+
+def _speed(text: str) -> float:
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = math.nan
+    if not 0.1 <= speed <= 1000:
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a number from 0.1 to 1000")
+    return speed
+
+
+def describe(folder: Path, trajectory: Any, video: Path, frames: int) -> list[str]:
+    """What was played, and what became of it."""
+    totals = zip(trajectory.about.components, trajectory.totals[-1] - trajectory.totals[0], strict=True)
+    changed = [(name, float(gained)) for name, gained in totals if gained]
+    width = max((len(name) for name, _ in changed), default=0)
+    return [
+        f"episode     {folder}",
+        f"game        {trajectory.about.game}, {count(trajectory.num_steps)} steps; it ended as it was recorded",
+        f"reward      {figure(float(trajectory.rewards.sum()))}",
+        *(f"{'' if i else 'components':<12}{name:<{width}}  {figure(g)}" for i, (name, g) in enumerate(changed)),
+        f"video       {video} ({count(frames)} frames)",
+    ]

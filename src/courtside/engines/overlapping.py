@@ -1,0 +1,84 @@
+"""An update that is learned while the next rollout is already being collected: `--staleness 1`.
+
+Envs outside JAX wait while an update is learned, and an accelerator waits while they are stepped. Here both work at once.
+The price: every rollout is acted by the policy from before the newest update. PPO's ratio is taken to that policy, the
+one that acted, so the update is right, only less on-policy.
+
+An accelerator does one thing after the other, and actions must not wait for a whole update. So it is cut into parts, one
+for each epoch, and a part is handed over whenever envs have been sent on their way.
+
+After every `GRAIN` updates, and wherever a run pauses, all is in step again: the next rollout is acted by the newest policy,
+and nothing is under way that a checkpoint would have to hold. Where that happens depends on the settings alone, so that a
+resumed run goes on bit for bit.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from courtside.algos import team
+from courtside.algos.team import Team
+from courtside.config import Config
+from courtside.rollout import summarize_episodes
+from courtside.types import EpisodeEnd, Metrics, Rollout, TrainState
+
+GRAIN = 8
+
+
+class Overlap:
+    """Compiled parts of an update, and the update that is under way."""
+
+    def __init__(self, learners: Team, config: Config, hyper: Any) -> None:
+        self._num_epochs, self._hyper = config.ppo.update_epochs, hyper
+        self._begin = jax.jit(functools.partial(team.begin, learners))
+        self._run_epoch = jax.jit(functools.partial(team.run_epoch, learners), donate_argnums=3)
+        self._end = jax.jit(functools.partial(team.end, learners))
+        self._summarize = jax.jit(functools.partial(_summarize, learners.names))
+        self._lessons: tuple[Any, ...] = ()
+        self._descents: Any = ()
+        self._summary: Metrics = {}
+        self._epoch = self._num_epochs
+
+    def compile(self, state: TrainState, rollout: Rollout) -> None:
+        """Run every part once on empty input."""
+        self.begin(state, rollout, state.policy)
+        self.go_on()
+        self._epoch = self._num_epochs
+        self.end(state)
+
+    def begin(self, state: TrainState, rollout: Rollout, behaviour: Any) -> None:
+        """Start to learn from a rollout that `behaviour` acted."""
+        work = self._begin(self._hyper, state, rollout, behaviour)
+        self._lessons, self._descents = tuple(zip(*work, strict=True))
+        self._summary = self._summarize(rollout.ends, rollout.truncated, rollout.games)
+        self._epoch = 0
+
+    def go_on(self) -> None:
+        """Hand over the next part, if one is left; the device takes it up when it can."""
+        if self._epoch < self._num_epochs:
+            epoch = jnp.asarray(self._epoch, jnp.int32)
+            self._descents = self._run_epoch(self._hyper, self._lessons, epoch, self._descents)
+            self._epoch += 1
+
+    def end(self, state: TrainState) -> tuple[TrainState, Metrics]:
+        """The state after all parts."""
+        while self._epoch < self._num_epochs:
+            self.go_on()
+        work = tuple(zip(self._lessons, self._descents, strict=True))
+        self._lessons, self._descents = (), ()
+        state, metrics = self._end(self._hyper, state, work)
+        return state, self._summary | metrics
+
+
+def _summarize(names: tuple[str, ...], ends: EpisodeEnd, truncated: Array, games: EpisodeEnd | None) -> Metrics:
+    return summarize_episodes(ends, names, truncated, games)
+
+
+def is_in_step(update: int, is_last: bool) -> bool:
+    """Whether the update with this number, counted from 0, is finished before the next rollout begins."""
+    return is_last or (update + 1) % GRAIN == 0

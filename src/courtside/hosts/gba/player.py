@@ -1,0 +1,125 @@
+"""A person plays a GBA game in a terminal: keys become those of the console, its screen becomes coloured half lines of text.
+
+A key lasts as long as an agent's action does, and what the rewards say stands below the picture. No JAX here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import UInt8
+
+from courtside.errors import ConfigError
+from courtside.hosts.gba.core import key_mask
+from courtside.hosts.gba.game import GbaGame
+
+KEYS = {
+    "up": "up", "down": "down", "left": "left", "right": "right", "x": "A", "z": "B", "\n": "Start", "\r": "Start",
+    "s": "Select", "a": "L", "d": "R",
+}  # fmt: skip
+"""Key of the terminal -> key of the console."""
+WAIT, RESTART, QUIT = "space", "r", "q"
+HELP = "arrows walk, x A, z B, Enter Start, s Select, a L, d R, Space waits, r restarts, q quits"
+HALF = 2
+"""Pixels of the screen, a side, that one half of a letter shows."""
+BRIGHTNESS = " .:-=+*#%@"
+
+
+@dataclass
+class Table:
+    """A game under way."""
+
+    game: GbaGame
+    seed: int = 0
+    num_steps: int = 0
+    earned: float = 0.0
+    ending: str = ""
+    played: list[str] = field(default_factory=list)
+    """How each episode went, in a line."""
+    frames: list[UInt8[np.ndarray, "160 240 3"]] | None = None
+    """All screens, where they are to be filmed."""
+
+
+def start(table: Table) -> None:
+    table.game.reset(table.seed)
+    table.num_steps, table.earned, table.ending = 0, 0.0, ""
+    _keep_frame(table)
+
+
+def press(table: Table, key: str) -> None:
+    """What a key does; one that means nothing does nothing."""
+    if key == RESTART:
+        finish(table)
+        start(table)
+    elif key in (*KEYS, WAIT) and not table.ending:
+        held = key_mask(KEYS[key]) if key in KEYS else 0
+        _, reward, terminated, truncated, _ = table.game.press(held)
+        table.num_steps, table.earned = table.num_steps + 1, table.earned + reward
+        table.ending = "terminated" if terminated else "time limit" if truncated else ""
+        _keep_frame(table)
+
+
+def finish(table: Table) -> None:
+    """Note how the episode went, if a step was taken in it."""
+    if table.num_steps:
+        how = table.ending or "not finished"
+        table.played.append(
+            f"episode {len(table.played) + 1}: step {table.num_steps}, reward {table.earned:.3f}, {how}"
+        )
+
+
+def _keep_frame(table: Table) -> None:
+    if table.frames is not None:
+        table.frames.append(table.game.render())
+
+
+def check_keys(keys: Iterable[str]) -> None:
+    """Refuse keys that mean nothing: in a long row of them one typing error would shift all the rest."""
+    if strangers := [key for key in keys if key not in (*KEYS, WAIT, RESTART, QUIT)]:
+        raise ConfigError(f"--keys has {strangers[0]!r}, which means nothing here: {HELP}.")
+
+
+def run(table: Table, keys: Iterable[str], show: Callable[[Table], None]) -> None:
+    """Play until the keys run out or one of them quits; `show` is called after every key."""
+    start(table)
+    show(table)
+    try:
+        for key in keys:
+            if key == QUIT:
+                break
+            press(table, key)
+            show(table)
+    except KeyboardInterrupt:  # Ctrl-C quits like q, so that a recording is kept
+        pass
+    finish(table)
+
+
+def describe(table: Table, coloured: bool) -> str:
+    """Everything that the player sees."""
+    game = table.game
+    knows = "its memory makes no sense now" if game.state is None else game.description.describe(game.state)
+    paid = ", ".join(f"{name} {amount:.4g}" for name, amount in game.rewards.totals.items() if amount)
+    ending = f" | ended: {table.ending}" if table.ending else ""
+    standing = f"step {table.num_steps} | reward {table.earned:.3f}{ending}"
+    return "\n".join([picture(game.render(), coloured), knows, paid or "nothing is paid yet", standing, HELP])
+
+
+def picture(screen: UInt8[np.ndarray, "160 240 3"], coloured: bool) -> str:
+    """The screen as text, 120 letters wide; each shows two dots, one above the other, where there are colours."""
+    height, width = screen.shape[0] // HALF, screen.shape[1] // HALF
+    dots = screen.reshape(height, HALF, width, HALF, 3).mean(axis=(1, 3)).astype(int)
+    if coloured:
+        return "\n".join(map(_coloured_line, dots[::2], dots[1::2]))
+    grey = (dots[::2] + dots[1::2]).sum(axis=-1) * (len(BRIGHTNESS) - 1) // (6 * 255)
+    return "\n".join("".join(BRIGHTNESS[i] for i in row) for row in grey)
+
+
+def _coloured_line(upper: np.ndarray, lower: np.ndarray) -> str:
+    """Half blocks: the letter's colour is the upper dot, the ground's the lower; a colour is written where it changes."""
+    line, before = "", None
+    for top, bottom in zip(upper.tolist(), lower.tolist(), strict=True):
+        now = f"\x1b[38;2;{top[0]};{top[1]};{top[2]};48;2;{bottom[0]};{bottom[1]};{bottom[2]}m"
+        line, before = line + (now if now != before else "") + "▀", now
+    return line + "\x1b[0m"

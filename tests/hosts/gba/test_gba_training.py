@@ -1,0 +1,123 @@
+"""PPO on a real emulator, through the whole product: metrics, pictures, resume, another cartridge, a worker that dies."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+
+import numpy as np
+import pytest
+from homebrew import quest
+
+from courtside import checkpoint, runlog, session, wall
+from courtside.config import Config, EnvConfig, NetConfig, PPOConfig, RunConfig, override
+from courtside.errors import CheckpointError, ConfigError
+from courtside.evaluate import evaluate_run
+from courtside.events import Progress
+from courtside.hosts.env_host import Plan, make_host
+from courtside.hosts.gba import options
+
+CONFIG = Config(
+    run=RunConfig(total_timesteps=128, eval_every=0, tensorboard=False, snapshots=0),
+    env=EnvConfig(
+        env_id="gba:games:QUEST",
+        env_options=("max_steps=12", "sticky=0.2", "atlas_start=0.5", "atlas_store=0.2"),
+        num_envs=2,
+        workers="serial",
+    ),
+    net=NetConfig(torso="mlp", hidden_sizes=(4,)),
+    ppo=PPOConfig(num_steps=8, num_minibatches=1, update_epochs=1, learning_rate="1e-4", anneal_lr=False),
+)
+
+
+@pytest.fixture(scope="module")
+def rom(tmp_path_factory):
+    path = tmp_path_factory.mktemp("roms") / "quest.gba"
+    path.write_bytes(quest.build())
+    return path
+
+
+def train(rom, folder, view=None, **changes):
+    return session.train(override(CONFIG, rom=str(rom), runs_dir=str(folder), **changes), view=view)
+
+
+@pytest.fixture(scope="module")
+def whole(rom, tmp_path_factory):
+    return train(rom, tmp_path_factory.mktemp("whole")).run_dir
+
+
+def outcome(run):
+    """What an interrupted run must share with one that was never stopped, byte for byte."""
+    last = checkpoint.find_checkpoints(run / "checkpoints")[0]
+    return (run / "metrics.jsonl").read_bytes(), last.name, last.read_bytes()
+
+
+class StopAt:
+    """A view that stops the run with a signal."""
+
+    def on(self, event):
+        if isinstance(event, Progress) and event.update < 8:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_run_tells_what_was_paid_for_and_leaves_pictures(whole):
+    rows = [row for row in runlog.read_rows(whole) if row["charts/episodes"] > 0]
+    assert rows
+    for row in rows:
+        assert row["env/pokedex_rew"] == 10.0
+        assert row["env/badge_rew"] % 5.0 == 0.0
+        assert row["charts/truncated"] == 1.0
+    assert (whole / wall.FILE).is_file()
+    assert sorted(path.name for path in (whole / "trajectories").iterdir()) == ["00", "01"]
+    assert sorted(path.name for path in (whole / "visits").iterdir()) == ["00.npz", "01.npz"]
+    assert list((whole / "atlas").glob("0-9/*.state"))
+
+
+def test_a_stopped_run_goes_on_bit_for_bit(whole, rom, tmp_path):
+    stopped = train(rom, tmp_path, view=StopAt())
+    assert not stopped.finished
+    moved = shutil.move(rom, tmp_path / "moved.gba")
+    try:
+        with pytest.raises(ConfigError, match=r"There is no ROM at .*quest.gba"):
+            session.resume(stopped.run_dir)
+        resumed = session.resume(stopped.run_dir, rom=str(moved))
+    finally:
+        shutil.move(moved, rom)
+    assert outcome(resumed.run_dir) == outcome(whole)
+
+
+def test_a_run_goes_on_with_its_own_cartridge_alone(whole, rom, tmp_path):
+    other = tmp_path / "other.gba"
+    other.write_bytes(rom.read_bytes()[:-1] + b"\1")
+    run = shutil.copytree(whole, tmp_path / "run")
+    with pytest.raises(
+        CheckpointError, match=r"made_of: 'the ROM with SHA-1 .* in the checkpoint, 'the ROM with SHA-1"
+    ):
+        session.resume(run, total_timesteps=256, rom=str(other))
+    with pytest.raises(CheckpointError, match=r"made_of: 'the ROM with SHA-1"):
+        evaluate_run(run, which="last", episodes=1, rom=str(other))
+    found = evaluate_run(run, which="last", episodes=2)
+    assert found.env["pokedex_rew"] == 10.0
+    assert found.mean_length == 12
+
+
+def test_a_worker_that_dies_goes_on_from_its_last_state(rom):
+    env = EnvConfig(on_worker_failure="restart")
+    name = f"gba:{options.tell('games:QUEST', {'rom': rom})}"
+    host = make_host(name, 2, env, Plan("processes", 2, ""), packed=True)
+    up, nothing = np.full((2, 1), 1), np.zeros((2, 1), int)
+    host.reset(0)
+    for _ in range(2):
+        host.step(up)
+    host.save()
+    shown = host.step(nothing).features.copy()
+    host.notices()
+    for expected in ("They go on from where they were last saved.", "A new worker took its place"):
+        os.kill(host._crew._workers[1].process.pid, signal.SIGKILL)
+        got = host.step(up)
+        assert got.truncated[:, 0].tolist() == [False, True]
+        assert any(expected in notice for notice in host.notices())
+        goes_on = np.array_equal(host.step(nothing).features[1], shown[1])
+        assert goes_on == ("saved" in expected), "a second time it begins anew"
+    host.close()

@@ -87,3 +87,17 @@ def test_a_preset_of_the_other_family_keeps_its_world_and_says_so():
     assert find_base(None, "acrobot", "ddpg") == (override(Config(), algo="ddpg"), [])
     with pytest.raises(ConfigError, match="--algo is 'sac', but it must be one of ppo, ddpg"):
         find_base("pendulum", None, "sac")
+
+
+def test_the_numbers_are_those_of_rl_zoo():
+    """n_envs, n_steps, n_epochs, batch_size, n_timesteps, rates and coefficients as published; defaults of SB3 for the rest."""
+    config = PRESETS["breakout"][1]
+    ppo, run = config.ppo, config.run
+    assert (config.env.num_envs, ppo.num_steps, ppo.update_epochs, config.minibatch_size) == (8, 128, 4, 256)
+    assert (run.total_timesteps, run.eval_deterministic, run.eval_episodes) == (10_000_000, False, 60)
+    assert (ppo.learning_rate, ppo.clip_coef, ppo.ent_coef) == ("linear(2.5e-4, 0)", "linear(0.1, 0)", "0.01")
+    assert (ppo.gamma, ppo.gae_lambda, ppo.max_grad_norm, ppo.target_kl) == (0.99, 0.95, 0.5, None)
+    assert (ppo.vf_coef, ppo.clip_vloss, ppo.norm_adv, ppo.adam_eps) == (1.0, False, True, 1e-5), (
+        "ours is half the square"
+    )
+    assert (config.net.activation, config.net.shared_torso, config.net.cnn_features) == ("relu", True, 512)

@@ -57,11 +57,13 @@ def test_the_first_update_is_that_of_a_run_in_step_and_then_policies_are_old(eng
 
 
 def test_an_old_policys_probabilities_are_those_that_it_acted_with(engine):
-    """With a rate of 0 the policy never moves: then old and new are the same, and the KL between them is 0."""
-    still = make(learning_rate="0.0", anneal_lr=False)
-    _, rows = still.run_chunk(still.init(), GRAIN)
-    still.close()
-    np.testing.assert_allclose(rows["losses/approx_kl"], 0.0, atol=1e-6)
+    """One gradient step on the whole batch sees the policy as it was before it: at a ratio of 1 where that policy acted, in
+    the first update and where all was in step again, and away from 1 where an older one did."""
+    single = make(learning_rate="1e-2", anneal_lr=False, update_epochs=1, num_minibatches=1)
+    _, rows = single.run_chunk(single.init(), 2 * GRAIN)
+    single.close()
+    is_old = rows["losses/approx_kl"] > 1e-6
+    assert np.flatnonzero(~is_old).tolist() == [0, GRAIN]
     assert rows["charts/episodes"].sum() > 0
 
 

@@ -15,7 +15,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from courtside.algos.team import Team, draw_noise, join_actions, memories_at_rest
 from courtside.algos.team import act as team_acts
-from courtside.envs.base import Env
+from courtside.envs.base import Env, EnvSpec
 from courtside.envs.wrappers import draw_fresh, goes_on, start_episode, step_episode
 from courtside.hosts.base import Host
 from courtside.keys import make_key
@@ -173,6 +173,11 @@ def _finish(playing: _Playing) -> Episodes:
     return Episodes(jnp.mean(returns, axis=-1), lengths, returns, playing.end.info)
 
 
+def longest_episode(spec: EnvSpec) -> int:
+    """Steps after which an episode is cut that does not end by itself: never before the world's own clock does that."""
+    return max(MAX_EPISODE_STEPS, (spec.time_limit or 0) + 1)
+
+
 def play_host_episodes(host: Host, team: Team, choose: Any, seed: int, num_episodes: int) -> Episodes:
     """Play E episodes of a world outside JAX, as many at a time as the host has envs.
 
@@ -195,7 +200,7 @@ def _play_first_episodes(host: Host, team: Team, choose: Any, seed: int) -> tupl
     ended = np.zeros(host.num_envs, bool)
     returns, lengths = np.zeros((host.num_envs, team.num_agents)), np.zeros(host.num_envs, np.int64)
     told = np.zeros((host.num_envs, len(host.spec.told_names)), np.float32)
-    for t in range(MAX_EPISODE_STEPS):
+    for t in range(longest_episode(host.spec)):
         step = host.step(join_actions(team, choose(features, t), np))
         features = step.features
         first = step.ended & ~ended

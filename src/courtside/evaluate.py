@@ -14,7 +14,8 @@ from courtside import config as settings
 from courtside import preprocess
 from courtside.callable_module import make_callable
 from courtside.engines import EVALUATION, make_engine
-from courtside.episodes import MAX_EPISODE_STEPS, Episodes
+from courtside.engines.host_engine import HostEngine
+from courtside.episodes import MAX_EPISODE_STEPS, Episodes, longest_episode
 from courtside.errors import CheckpointError, ConfigError
 from courtside.filming import MAX_FRAMES, Scene, film
 from courtside.loading import LoadedRun, Which, load
@@ -125,7 +126,7 @@ def _note_undrawn(algo: str) -> str:
 def _play(loaded: LoadedRun, video: str | Path | None, scene: Scene) -> tuple[Episodes, list[str]]:
     """Build the env anew, make sure that it still is the one trained on, and play; also what to say about it."""
     num_envs = min(loaded.config.env.num_envs, scene.episodes)
-    config = settings.override(loaded.config, num_envs=num_envs)
+    config = settings.override(loaded.config, num_envs=num_envs, shifts=1, staleness=0)
     if not config.is_off_policy:  # fewer envs may not fill the minibatches of training
         config = settings.override(config, num_minibatches=1)
     engine = make_engine(config, loaded.run_dir)
@@ -140,16 +141,17 @@ def _play(loaded: LoadedRun, video: str | Path | None, scene: Scene) -> tuple[Ep
         engine.notices()  # of building the envs, and of the film, which shows what is played now
         played = engine.play(scene.policies, scene.seed, scene.episodes, scene.deterministic)
         told = [notice.removeprefix(EVALUATION) for notice in engine.notices()]
-        return played, [*told, _note_endless(played), "" if filmed is None else _note_other_film(played, filmed)]
+        bound = longest_episode(engine.spec) if isinstance(engine, HostEngine) else MAX_EPISODE_STEPS
+        return played, [*told, _note_endless(played, bound), "" if filmed is None else _note_other_film(played, filmed)]
     finally:
         engine.close()
 
 
-def _note_endless(played: Episodes) -> str:
+def _note_endless(played: Episodes, bound: int) -> str:
     """Episodes that the guard cut, which stops everything that does not end by itself."""
-    count = int(np.sum(np.asarray(played.lengths) >= MAX_EPISODE_STEPS))
+    count = int(np.sum(np.asarray(played.lengths) >= bound))
     many = "1 episode" if count == 1 else f"{count:,} episodes"
-    return f"{many} did not end within {MAX_EPISODE_STEPS:,} steps; the score counts as it stood." if count else ""
+    return f"{many} did not end within {bound:,} steps; the score counts as it stood." if count else ""
 
 
 def _note_other_film(played: Episodes, filmed: np.ndarray) -> str:

@@ -108,9 +108,10 @@ def play_again(
     captioned = _caption(engine, env, 0, earned[0], "")
     yield captioned
     for step, action in enumerate(_as_taken(engine, actions[:MAX_FRAMES]), start=1):
-        _, reward, terminated, truncated, _ = env.step(action)
+        _, reward, terminated, truncated, info = env.step(action)
         earned[0] += reward
-        ending = "terminated" if terminated else "time limit" if truncated else ""
+        cut = "cut: nothing happened" if info.get("idle") else "time limit"
+        ending = "terminated" if terminated else cut if truncated else ""
         captioned = _caption(engine, env, step, earned[0], ending)
         yield captioned
         if ending:

@@ -180,9 +180,10 @@ def tell_host(source: EnvSource, options: Mapping[str, Any] | None) -> EnvSource
     return dataclasses.replace(source, name=tell(source.name, options or {}))
 
 
-def tell_folder(source: EnvSource, folder: str, seed: int) -> EnvSource:
+def tell_folder(source: EnvSource, folder: str, seed: int, num_envs: int) -> EnvSource:
     """The source for envs that are trained on, which may leave something in the run folder; only GBA games do."""
-    return tell_host(source, {"folder": folder, "first_seed": seed}) if source.kind == gba_ids.KIND else source
+    told = {"folder": folder, "first_seed": seed, "num_envs": num_envs}
+    return tell_host(source, told) if source.kind == gba_ids.KIND else source
 
 
 def world_name(env_id: str) -> str:

@@ -194,12 +194,13 @@ def collect_host(
     memory: HostColumns | None = None,
     kept: DeviceRows | None = None,
     meanwhile: Callable[[], None] | None = None,
+    pause: Callable[[], None] | None = None,
 ) -> HostCollected:
     """The Rollout Phase of a world outside JAX. While some turns' envs are stepped, actions are chosen for another's.
 
     With `memory` what comes back lies in it, and is written over by the next call but one. With `kept` the rows that are
     acted on stay where acting put them, and `memory` holds the newest ones only. `meanwhile` is called whenever envs have
-    been sent on their way.
+    been sent on their way, `pause` whenever all of them stand still.
     """
     columns, envs = (memory or HostColumns()).take_turn(), len(features)
     depth = num_steps + 1 if kept is None else 1
@@ -213,6 +214,8 @@ def collect_host(
         told = _receive(turn)
         _put(columns, "features", (depth, envs), (t % depth, turn.rows), told.pop("features"))
         _put_all(columns, (num_steps, envs), (t - 1, turn.rows), told)
+        if pause is not None and not steps:
+            pause()
         if t < num_steps:
             told = _send(turn, team, columns["features"][t % depth, turn.rows], t)
             _put_all(columns, (num_steps, envs), (t, turn.rows), told)

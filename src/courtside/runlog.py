@@ -24,19 +24,19 @@ from courtside import __version__, storage
 from courtside import config as configs
 from courtside.config import Config
 from courtside.errors import CheckpointError, ConfigError, CourtsideError
-from courtside.events import Compiled, Evaluated, Event, Finished, Progress, Started
+from courtside.events import Compiled, Evaluated, Event, Finished, Notice, Progress, Started
 from courtside.metric_names import blank_untold, has_learned, is_of_learning
 from courtside.storage import AppendFile
 
 FORMAT = 1
 CONFIG, SYSTEM, VERDICT = "config.json", "system.json", "verdict.json"
-METRICS, EVALS, TIMING = "metrics.jsonl", "evals.jsonl", "timing.jsonl"
+METRICS, EVALS, TIMING, EVENTS = "metrics.jsonl", "evals.jsonl", "timing.jsonl", "events.jsonl"
 CHECKPOINTS, BEST = "checkpoints", "best"
 LOCK = ".lock"
 """Held by the process that trains the run, as long as it lives."""
 Row = dict[str, Any]
 _STAMP = re.compile(r"\d{8}-\d{6}")
-_PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "safetensors", "gymnasium")
+_PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "safetensors", "gymnasium", "ale-py", "stable-retro")
 
 
 class RunLog:
@@ -56,6 +56,7 @@ class RunLog:
                 truncate_rows(folder / name, update)
         append_session(folder, update)
         self._metrics, self._evals, self._timing = (AppendFile(folder / name) for name in (METRICS, EVALS, TIMING))
+        self._events = AppendFile(folder / EVENTS)
         self._sinks = _make_sinks(folder, config, step, resumed)
 
     @classmethod
@@ -80,8 +81,12 @@ class RunLog:
         match event:
             case Started():
                 note_device(self.folder, event.device)
+                self.note("resumed" if self._update else "started", f"on {event.device}")
             case Compiled():
                 self._timing.append_lines([encode_row({**self._now(), "compile_seconds": event.seconds})])
+                self.note("compiled", f"in {event.seconds:.1f} s")
+            case Notice():
+                self.note("notice", event.text)
             case Progress():
                 self._step, self._update = event.step, event.update
                 self._metrics.append_lines([encode_row(blank_episodes(row)) for row in event.rows])
@@ -90,10 +95,18 @@ class RunLog:
                 seed = {} if event.seed is None else {"seed": event.seed}
                 row = {"step": event.step, "update": event.update, **seed, **event.metrics}
                 self._evals.append_lines([encode_row(row)])
+                if event.is_best:
+                    self.note("best", "the best evaluation so far")
             case Finished():
                 self.sync()
+                self.note("finished", f"after {event.seconds:,.0f} s")
         for sink in self._sinks:
             sink.on(event)
+
+    def note(self, kind: str, text: str) -> None:
+        """One line of the run's diary, by the clock; unlike rows it is never taken back."""
+        now = {"time": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **self._now()}
+        self._events.append_lines([encode_row({**now, "kind": kind, "text": text})])
 
     def sync(self) -> None:
         """Make rows survive a power cut; call before a checkpoint is saved, which must never be ahead of them."""
@@ -102,6 +115,7 @@ class RunLog:
 
     def rewind(self, update: int, step: int) -> None:
         """Drop the rows of later updates: the run went back."""
+        self.note("rewound", f"to step {step:,}")
         self._update, self._step = update, step
         for file in (self._metrics, self._evals, self._timing):
             file.close()
@@ -112,7 +126,7 @@ class RunLog:
         storage.write_json(self.folder / VERDICT, record)
 
     def close(self) -> None:
-        for file in (self._metrics, self._evals, self._timing, *self._sinks):
+        for file in (self._metrics, self._evals, self._timing, self._events, *self._sinks):
             file.close()
         if self._lock is not None:
             self._lock.close()

@@ -258,6 +258,7 @@ class _Course:
         if self.saver.is_due() or is_stopping or event.is_last:
             self.log.sync()
             self.saver.save(event)
+            self.log.note("checkpoint", "saved")
 
 
 def _insure(config: Config, engine: Engine, saver: Saver, account: Account) -> Insurance | None:

@@ -18,6 +18,7 @@ from jaxtyping import UInt8
 
 from courtside import storage
 from courtside.engines import Engine
+from courtside.engines.host_engine import HostEngine
 from courtside.events import Event, Notice, Settled
 from courtside.hosts.base import ShowsScreens
 from courtside.hosts.faults import describe_error
@@ -42,37 +43,47 @@ class Wall:
     def __init__(self, engine: Engine | ShowsScreens, folder: Path, singly: bool = False) -> None:
         self._engine = engine if isinstance(engine, ShowsScreens) else None
         self._folder, self._singly, self._due = folder, singly, -math.inf
+        self._trouble: str | None = None
 
-    def draw(self) -> str | None:
-        """Replace the file if that is due; returns what went wrong, after which nothing more is drawn."""
+    def take_trouble(self) -> str | None:
+        """What went wrong and was not told yet; after it nothing more is drawn."""
+        trouble, self._trouble = self._trouble, None
+        return trouble
+
+    def draw(self) -> None:
+        """Replace the files if that is due."""
         begun = time.monotonic()
         if self._engine is None or begun < self._due:
-            return None
+            return
         try:
             screens = self._engine.screens(MAX_SCREENS)
             if screens is None:
                 self._engine = None
-                return None
+                return
             storage.write_bytes(self._folder / FILE, encode_png(hang(screens)))
             if self._singly:
                 write_singly(self._folder / FRAMES, screens)
             draw_run(self._folder)
         except Exception as error:
             self._engine = None
-            return f"The envs' screens cannot be drawn ({describe_error(error)}), so {FILE} stays as it is; the run goes on."
+            self._trouble = f"The envs' screens cannot be drawn ({describe_error(error)}), so {FILE} stays as it is; the run goes on."
         done = time.monotonic()
         self._due = done + max(EVERY_SECONDS, PAUSE * (done - begun))
-        return None
 
 
 def with_wall(
     events: Generator[Event, None, None], engine: Engine | ShowsScreens, folder: Path, singly: bool = False
 ) -> Generator[Event, None, None]:
-    """The same events, and at quiet moments a wall; closing it closes them."""
+    """The same events, and at quiet moments a wall: between steps where the envs are stepped outside JAX, since an update of
+    them may take minutes, and between chunks. Closing it closes them."""
     wall = Wall(engine, folder, singly)
+    if isinstance(engine, HostEngine):
+        engine.on_pause = wall.draw
     with contextlib.closing(events):
         for event in events:
-            if isinstance(event, Settled) and (trouble := wall.draw()) is not None:
+            if isinstance(event, Settled):
+                wall.draw()
+            if (trouble := wall.take_trouble()) is not None:
                 yield Notice(trouble)
             yield event
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -110,6 +111,42 @@ def test_one_dies_while_another_hangs_and_a_third_is_slow_to_leave(fault, monkey
     assert seen == [[a, a, k + 1] for k, a in enumerate(replaced)]
     assert len(host.notices()) == 3  # the plan, and two workers
     host.close()
+
+
+def test_one_dies_while_another_has_not_even_begun():
+    """The slow one takes its step all the same; no later step tells what an earlier one told."""
+    host = open_host("failing_envs:Slow", 2, 2, failure="restart")
+    host.reset(0)
+    slow, dead = worker_ids(host)
+    os.kill(slow, signal.SIGSTOP)
+    os.kill(dead, signal.SIGKILL)
+    threading.Timer(0.3, os.kill, (slow, signal.SIGCONT)).start()
+    for count in range(1, 5):
+        host.step(np.zeros((2, 1), int))
+        assert host._crew.arrays.steps[0] == count
+    host.close()
+
+
+def test_a_worker_that_dies_between_steps_is_replaced_from_where_it_was_last_saved():
+    """Also where that was in another process, before a resume."""
+    env_id = "atari:breakout[screen_size=36,noop_max=0]"
+    first, host = (open_host(env_id, 2, 2, failure="restart") for _ in range(2))
+    first.reset(0)
+    steps(first, 5)
+    saved = first.save()
+    host.load(saved)
+    os.kill(worker_ids(host)[1], signal.SIGKILL)
+    assert wait_until(lambda: not is_running(worker_ids(host)[1]))
+    again = host.save()
+    assert [again[name].tobytes() for name in ("envs", "features")] == [
+        saved[name].tobytes() for name in ("envs", "features")
+    ]
+    got = host.step(np.zeros((2, 1), int))
+    assert got.truncated[:, 0].tolist() == [False, True]
+    np.testing.assert_array_equal(got.features[1], saved["features"][1])
+    assert any("go on from where they were last saved" in notice for notice in host.notices())
+    for each in (first, host):
+        each.close()
 
 
 def test_a_death_is_noticed_by_a_reset_too():

@@ -67,6 +67,18 @@ def test_every_worker_takes_part_in_every_round_once(rounds):
     assert workers.taken == [list(range(1, 61))] * 5
 
 
+def test_a_round_that_has_begun_comes_before_any_other_order(rounds):
+    """A worker that was slow to wake finds both: it must not answer as if it had taken its step."""
+    ours, theirs = socket.socketpair()
+    attendance = Attendance(rounds.ends, 0, theirs.fileno())
+    rounds.begin()
+    ours.sendall(b"n")
+    assert attendance.wait()
+    assert not attendance.wait()
+    ours.close()
+    theirs.close()
+
+
 def test_a_round_without_one_worker_is_never_over_and_can_be_cleared(rounds):
     workers = Workers(rounds, 5)
     workers.stop(2)

@@ -17,7 +17,8 @@ from courtside.errors import ConfigError, CourtsideError
 ABOUT = """Go on with a run from its newest whole checkpoint.
 
 On our JAX worlds the result equals, bit for bit, that of a run which was never stopped.
-On Gymnasium and PettingZoo envs the running episodes start anew; games of an emulator go on where they stood."""
+On Gymnasium and PettingZoo envs the running episodes start anew; games of an emulator go on where they stood
+(all Atari games but two, docs/atari.md)."""
 
 
 def main(args: list[str]) -> int:

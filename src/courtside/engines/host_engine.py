@@ -64,6 +64,8 @@ class HostEngine:
             )
         self.config, self._source, self._own_source = config, source, source
         self.opponents: tuple[Any, ...] = ()
+        self.on_pause: Callable[[], None] | None = None
+        """Called between two steps of training, when no env is being stepped; it must not change anything."""
         self._host: Host | None = None
         self._player: HostPlayer | None = None
         self._is_closed = False
@@ -125,7 +127,12 @@ class HostEngine:
 
     def use_folder(self, folder: Path) -> None:
         """Tell the envs that will be trained on where the run's folder is."""
-        self._own_source = tell_folder(self._source, str(folder.resolve()), self._episode_seed(0))
+        self._own_source = tell_folder(
+            self._source, str(folder.resolve()), self._episode_seed(0), self.config.env.num_envs
+        )
+        if self._host is not None and self._own_source != self._source:  # built to learn what its envs are like
+            self._host.close()
+            self._host = None
 
     def _make_host(self) -> Host:
         plan, count = self._forecast and self._forecast.plan, self.config.env.num_envs // self._num_shifts
@@ -279,7 +286,14 @@ class HostEngine:
         key, noise = self._draw(state.key, self.team.num_steps)
         choosers, turns = self._make_turns(host, state, noise)
         got = collect_host(
-            turns, self.team, self._features, self.team.num_steps, self._columns, self._find_kept(), meanwhile
+            turns,
+            self.team,
+            self._features,
+            self.team.num_steps,
+            self._columns,
+            self._find_kept(),
+            meanwhile,
+            self.on_pause,
         )
         rollout = replace(got.rollout, memory=team.rollout_memory(self.team, memories_of(state)))
         self._features, state = got.features, choosers[0].remember(self.team, state, rollout)

@@ -69,6 +69,8 @@ class Overlap:
         """The state after all parts."""
         while self._epoch < self._num_epochs:
             self.go_on()
+        # Rollouts take turns with two sets of columns, which a CPU reads in place: the next but one overwrites this one's.
+        jax.block_until_ready((self._lessons, self._summary))
         work = tuple(zip(self._lessons, self._descents, strict=True))
         self._lessons, self._descents = (), ()
         state, metrics = self._end(self._hyper, state, work)

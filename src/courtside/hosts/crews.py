@@ -49,7 +49,9 @@ class Crew(Protocol):
         """The inner state of every env."""
         ...
 
-    def load(self, states: list[bytes]) -> None: ...
+    def load(self, states: list[bytes], features: np.ndarray) -> None:
+        """Go on from states that `save` gave, when the envs showed `features`."""
+        ...
 
     def screens(self, limit: int) -> np.ndarray:
         """Pictures of the first envs, uint8 [n, H, W, 3]; whatever it raises, the envs can be stepped on."""
@@ -116,7 +118,7 @@ class SerialCrew:
     def save(self) -> list[bytes]:
         return self._slice.save()
 
-    def load(self, states: list[bytes]) -> None:
+    def load(self, states: list[bytes], features: np.ndarray) -> None:
         self._slice.load(states)
 
     def screens(self, limit: int) -> np.ndarray:
@@ -197,7 +199,7 @@ class ThreadCrew:
         self._run([_saver(part, into) for part, into in zip(self._slices, saved, strict=True)])
         return [state for states in saved for state in states]
 
-    def load(self, states: list[bytes]) -> None:
+    def load(self, states: list[bytes], features: np.ndarray) -> None:
         self._run([_loader(part, states[a:b]) for part, (a, b) in zip(self._slices, self._shares, strict=True)])
 
     def screens(self, limit: int) -> np.ndarray:

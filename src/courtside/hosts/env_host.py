@@ -135,7 +135,8 @@ class EnvHost:
     def load(self, saved: dict[str, np.ndarray]) -> np.ndarray:
         """Go on where `save` was called; returns features [B, A, D]."""
         self._expect(has_sent=False)
-        self._guard(lambda: self._crew.load(split_states(saved["envs"].tobytes())))
+        states = split_states(saved["envs"].tobytes())
+        self._guard(lambda: self._crew.load(states, saved["features"]))
         for name in SAVED:
             getattr(self._crew.arrays, name)[:] = saved[name]
         return self._crew.arrays.features

@@ -123,16 +123,34 @@ class ProcessCrew:
 
     def save(self) -> list[bytes]:
         self._tell(protocol.SAVE)
-        states = [state for worker in self._workers for state in self._answer(worker)["states"]]
+        states = [state for worker in self._workers for state in self._saved(worker)]
         self._last = states, self.arrays.features.copy()
         return states
 
-    def load(self, states: list[bytes]) -> None:
+    def _saved(self, worker: Worker) -> list[bytes]:
+        """The states of a worker's envs. Where one that is down may be replaced, the next step does so; until then its envs
+        stand where they were last saved."""
+        rows = slice(worker.orders.first, worker.orders.last)
+        try:
+            return worker.receive()["states"]
+        except WorkerDown as down:
+            if not self._restart or self._last is None:
+                raise self._fatal(down) from None
+        worker.end()
+        self._poll = self._watch()
+        self.arrays.features[rows] = self._last[1][rows]
+        return self._last[0][rows]
+
+    def load(self, states: list[bytes], features: np.ndarray) -> None:
         for worker in self._workers:
             own = join_states(states[worker.orders.first : worker.orders.last])
             worker.send_long(protocol.LOAD + protocol.framed(own))
         for worker in self._workers:
-            self._answer(worker)
+            try:
+                worker.receive()
+            except WorkerDown as down:
+                raise self._fatal(down) from None
+        self._last = states, features.copy()
 
     def screens(self, limit: int) -> np.ndarray:
         """Every answer is read, whatever goes wrong: one that is left in a socket would be taken for that of the next order."""
@@ -146,12 +164,8 @@ class ProcessCrew:
                 raise EnvContractError(answer["undrawn"])
         return np.concatenate([split_screens(answer["states"]) for answer in answers])[:limit]
 
-    def _answer(self, worker: Worker) -> dict[str, Any]:
-        """What a worker says to an order beside the steps; one that goes down there ends the run."""
-        try:
-            return worker.receive()
-        except WorkerDown as down:
-            raise EnvContractError(f"{self._env_id}, while its state was saved or loaded: {down}.") from None
+    def _fatal(self, down: WorkerDown) -> EnvContractError:
+        return EnvContractError(f"{self._env_id}, while its state was saved or loaded: {down}.")
 
     def take_notices(self) -> list[str]:
         notices, self._notices = self._notices, []

@@ -71,9 +71,14 @@ class Attendance:
         self._polls = tuple(poll_of(start, link) for start in (ends.even, ends.odd))
 
     def wait(self) -> bool:
-        """Whether a round begins; if not, there is something to read from the socket, or the trainer is gone."""
-        ready = self._polls[self._number % 2].poll()
-        if any(descriptor == self._link for descriptor, _ in ready) or not os.read(ready[0][0], 1):
+        """Whether a round begins; if not, there is something to read from the socket, or the trainer is gone.
+
+        A round that has begun comes first: whoever was slow to wake must take its step before it answers anything, or the
+        trainer would go on without that step.
+        """
+        ready = dict(self._polls[self._number % 2].poll())
+        start = self._ends.odd if self._number % 2 else self._ends.even
+        if start not in ready or not os.read(start, 1):
             return False
         self._number += 1
         return True

@@ -263,8 +263,8 @@ class _Members:
             case MembersEvaluated():
                 # Only policies are kept of an evaluation: replays need not leave the device.
                 states = self.engine.members(tuple(map(_without_memory, event.state)))
-                for state, *told in zip(states, event.metrics, event.is_best, event.seeds, strict=True):
-                    metrics, is_best, seed = told
+                each = zip(event.metrics, event.is_best, states, event.seeds, strict=True)
+                for metrics, is_best, state, seed in each:
                     yield Evaluated(event.step, event.update, metrics, is_best, state, seed)
             case Started() | Compiled() | Finished():
                 yield from (event for _ in self.logs)

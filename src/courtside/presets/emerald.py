@@ -25,7 +25,7 @@ _FIRST_BADGE = Threshold(
 def _make(preset: str, options: tuple[str, ...], ppo: PPOConfig) -> Config:
     return Config(
         preset=preset,
-        run=RunConfig(total_timesteps=STEPS, eval_every=0, checkpoint_seconds=300.0),
+        run=RunConfig(total_timesteps=STEPS, eval_every=0, checkpoint_seconds=300.0, screens=True),
         env=EnvConfig(
             env_id="gba:emerald",
             env_options=options,

@@ -77,6 +77,24 @@ def test_a_game_is_told_with_its_own_points_over_all_lives():
     assert info["game"][0] == earned
 
 
+def test_an_evaluation_shows_what_training_showed_in_every_life_of_a_game():
+    trained, whole = (build_env(f"atari:breakout[screen_size=36{told}]") for told in ("", ",evaluation=true"))
+    assert np.array_equal(trained.reset(4), whole.reset(4))
+    lives, ended, earned, rng = 0, False, 0.0, np.random.default_rng(4)
+    while not ended:
+        action = int(rng.integers(4))
+        expected, _, lost, _, info = trained.step(action)
+        shown, reward, ended, cut, told = whole.step(action)
+        lives, earned = lives + lost, earned + reward
+        if lost and not ended:
+            expected = trained.reset()
+        assert np.array_equal(shown, expected)
+        assert not cut
+    assert lives == 5
+    assert info["game"] == told["game"]
+    assert told["game"][0] == earned
+
+
 def test_the_points_of_an_evaluation_are_not_cut_to_their_sign():
     env = build_env("atari:qbert[evaluation=true]")
     env.reset(0)

@@ -10,9 +10,10 @@ import pytest
 
 from courtside import runlog, session, wall
 from courtside.cli.evaluate import describe
-from courtside.config import Config, EnvConfig, NetConfig, PPOConfig, RunConfig
+from courtside.config import Config, EnvConfig, NetConfig, PPOConfig, RunConfig, override
 from courtside.evaluate import evaluate_run
 from courtside.events import Notice
+from courtside.presets import PRESETS
 from courtside.train import evaluation_seed
 
 CONFIG = Config(
@@ -80,3 +81,21 @@ def test_a_run_has_a_wall_in_its_folder_and_films_show_whole_games_at_their_own_
     assert seconds == pytest.approx(4 / 60)
     assert len(frames) == found.mean_length + 1 + 14  # the first state, and the last one stays for a second
     assert frames[0].shape[:2] == (3 * 210 + 30, 3 * 160)
+
+
+@pytest.mark.parametrize("preset", ["pong", "qbert", "space-invaders", "beam-rider", "breakout-fast"])
+def test_every_preset_plays_its_game_and_learns_something(preset, tmp_path):
+    """One update in a small size: the game, its actions, the network and the judge fit together."""
+    small = {
+        "num_envs": 2,
+        "num_steps": 4,
+        "num_minibatches": 1,
+        "update_epochs": 1,
+        "cnn_features": 8,
+        "eval_every": 0,
+    }
+    config = override(PRESETS[preset][1], **small, total_timesteps=8, workers="serial", runs_dir=str(tmp_path))
+    result = session.train(override(config, tensorboard=False, snapshots=0))
+    (row,) = runlog.read_rows(result.run_dir)
+    assert np.isfinite([row["losses/policy_loss"], row["losses/value_loss"], row["losses/entropy"]]).all()
+    assert row["losses/grad_norm"] > 0

@@ -19,8 +19,8 @@ from courtside.hosts.gba import atlas as module
 from courtside.hosts.gba.atlas import Atlas, AtlasSettings, Entry, choose_kept, list_entries, place_key
 from courtside.hosts.gba.core import Emulator, key_mask
 
-SMALL = AtlasSettings(capacity_mb=6 * module.SLOT / module.MB, settle=3, grace=12)
-"""Room for six states."""
+SMALL = AtlasSettings(capacity_mb=12 * module.SLOT / module.MB, num_envs=2, settle=3, grace=12)
+"""Room for six states that are kept and six new ones: an env may store one every six steps."""
 
 
 def entries(max_size=30):
@@ -92,26 +92,35 @@ def play(folder, steps, saved=None):
     return log, states
 
 
-def test_a_resumed_run_starts_from_the_same_states(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "TIDY_EVERY", 2)
-    straight, states = play(tmp_path / "a", range(75))
+def test_a_resumed_run_starts_from_the_same_states(tmp_path):
+    straight, states = play(tmp_path / "a", range(150))
     assert len({state for _, _, state in straight}) > 10
-    for killed, resumed in itertools.pairwise((0, 30, 60)):
+    for killed, resumed in itertools.pairwise((0, 60, 120)):
         _, states = play(tmp_path / "b", range(killed, resumed + 8), states[killed] if killed else None)
         assert [*states][-1] == resumed + 7, "eight steps are lost by the kill"
-    tail, _ = play(tmp_path / "b", range(60, 75), states[60])
-    assert tail == [entry for entry in straight if entry[0] >= 60]
-    left = list_entries(tmp_path / "b")
-    assert len(left) < 6 + 2 * SMALL.grace, "what was left out is gone"
+    tail, _ = play(tmp_path / "b", range(120, 150), states[120])
+    assert tail == [entry for entry in straight if entry[0] >= 120]
+
+
+def test_the_folder_never_takes_more_than_it_may(tmp_path):
+    """Every env stores whenever it may, as large a state as there can be."""
+    settings = AtlasSettings(capacity_mb=16 * 1e-3, num_envs=3, settle=1, grace=20)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "SLOT", 1_000)
+        envs, most = [Atlas(tmp_path, settings, env) for env in range(3)], 0
+        for step in range(200):
+            for atlas in envs:
+                atlas.store(f"{step % 7}-0", step // 50, step, bytes(1_000))
+            most = max(most, sum(path.stat().st_size for path in tmp_path.glob("*/*.state")))
+    assert 8_000 < most <= 16_000
 
 
 WRITER = """
 import sys
 from pathlib import Path
-from courtside.hosts.gba import atlas as atlas_module
 from courtside.hosts.gba.atlas import Atlas, AtlasSettings
-env, atlas_module.TIDY_EVERY = int(sys.argv[2]), 2
-atlas = Atlas(Path(sys.argv[1]), AtlasSettings(capacity_mb=8, settle=1, grace=15), env)
+env = int(sys.argv[2])
+atlas = Atlas(Path(sys.argv[1]), AtlasSettings(capacity_mb=8, num_envs=3, settle=1, grace=15), env)
 for step in range(40):
     atlas.store(f"{step % 3}-{env % 2}", step // 20, step, bytes([env]) * 1000)
     assert atlas.take_trouble() is None
@@ -121,28 +130,28 @@ for step in range(40):
 def test_processes_share_a_folder(tmp_path):
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), str(env)]) for env in range(3)]
     assert [writer.wait(60) for writer in writers] == [0, 0, 0]
-    atlas = Atlas(tmp_path, AtlasSettings(capacity_mb=8, settle=1, grace=15), 0)
+    atlas = Atlas(tmp_path, AtlasSettings(capacity_mb=8, num_envs=3, settle=1, grace=15), 0)
     atlas.tidy(1_000)
     left = list_entries(tmp_path)
-    assert len(left) == 20
-    assert {entry.step for entry in left} <= set(range(30, 40)), "the newest of the furthest"
+    assert len(left) == 10
+    assert sum(entry.progress for entry in left) == 6, "all of the furthest"
     assert {entry.env for entry in left} == {0, 1, 2}
     index = json.loads((tmp_path / module.INDEX).read_text())
     assert index["states"] == [{"file": entry.file, **entry._asdict()} for entry in left]
-    assert sum(index["places"].values()) == 20
+    assert sum(index["places"].values()) == 10
     assert all((tmp_path / entry.file).read_bytes() == bytes([entry.env]) * 1000 for entry in left)
 
 
 def test_a_full_disk_is_told_once_and_training_goes_on(tmp_path):
     atlas = Atlas(tmp_path, SMALL, 0)
     atlas.store("0-9", 0, 1, b"fine")
-    file = tmp_path / Entry("0-9", 0, 2, 0).file
+    file = tmp_path / Entry("0-9", 0, 7, 0).file
     file.with_name(f".{file.name}.tmp").symlink_to("/dev/full")
-    atlas.store("0-9", 0, 2, b"too much")
+    atlas.store("0-9", 0, 7, b"too much")
     trouble = atlas.take_trouble()
     assert trouble is not None
     assert "the disk is full. Training goes on, and this env stores no more" in trouble
-    atlas.store("0-9", 0, 3, b"not tried")
+    atlas.store("0-9", 0, 13, b"not tried")
     assert atlas.take_trouble() is None
     assert [entry.step for entry in list_entries(tmp_path)] == [1]
     assert atlas.sample(np.random.default_rng(0), 9) is not None

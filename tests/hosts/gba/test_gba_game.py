@@ -13,7 +13,7 @@ from homebrew import catch, quest, quest_player, word
 from courtside.cli import main
 from courtside.errors import CheckpointError, ConfigError
 from courtside.hosts.emerald.save_file import find_fault
-from courtside.hosts.gba import ids, observation, options
+from courtside.hosts.gba import game, ids, observation, options
 from courtside.hosts.gba.check import run_gba_checks
 from courtside.hosts.gba.core import CORE_VARIABLE
 from courtside.hosts.gba.make import build_env, describe_env
@@ -78,6 +78,7 @@ def test_an_id_carries_all_that_a_game_is_told(roms):
         ("emerald", {"stick": 1}, r"no option of gba:emerald named 'stick'. Did you mean sticky"),
         ("emerald", {"sticky": 2}, r"sticky of gba:emerald is 2.0, but it must lie between 0.0 and 0.99"),
         ("emerald", {"rewards": "mine"}, r"'mine', but it must be one of head, november, pygba"),
+        ("emerald", {"mode": "odd"}, r"'odd', but it must be one of fixed, faithful"),
         ("emerald", {}, r"gba:emerald needs a cartridge, and none was given.*--rom PATH"),
         ("emerald", {"rom": "/no/such.gba"}, r"There is no ROM at /no/such.gba"),
         ("games:read_catch", {}, r"games:read_catch is a function, but gba:MODULE:NAME must name a GameDescription"),
@@ -95,8 +96,8 @@ def test_wrong_files_are_refused(build, roms, tmp_path, monkeypatch, capsys):
     with pytest.raises(ConfigError, match=r"x.sav is no save of quest: it has 99 bytes"):
         build(save=tmp_path / "x.sav")
     (tmp_path / "x.state").write_bytes(build("CATCH").emulator.save_state())
-    with pytest.raises(CheckpointError, match=r"The saved state is of the ROM with SHA-1"):
-        build(start=tmp_path / "x.state").reset(0)
+    with pytest.raises(ConfigError, match=r"x.state cannot be started from. The saved state is of the ROM with SHA-1"):
+        build(start=tmp_path / "x.state")
     assert main(["check", "emerald", "--rom", str(roms / f"{quest.CODE}.gba")]) == 2
     assert "needs code BPEE, revision 0, SHA-1 f3ae0881" in capsys.readouterr().err
     monkeypatch.setenv(CORE_VARIABLE, "/no/core.so")
@@ -108,6 +109,7 @@ def test_a_save_of_another_game_is_known_by_its_key():
     def make_save(key: int, count: int = 1) -> bytes:
         sector = bytearray(0x1000)
         sector[0xAC:0xB0] = key.to_bytes(4, "little")
+        sector[-10:-8] = ((key >> 16) + (key & 0xFFFF) & 0xFFFF).to_bytes(2, "little")
         sector[-8:] = (0x08012025).to_bytes(4, "little") + count.to_bytes(4, "little")
         return bytes(sector)
 
@@ -116,6 +118,9 @@ def test_a_save_of_another_game_is_known_by_its_key():
     assert "Ruby or Sapphire" in find_fault(make_save(0x1234) + make_save(0, 2) + rest)
     assert "FireRed" in find_fault(make_save(1) + make_save(7, 0) + rest)
     assert find_fault(bytes(0x20000)) == "there is no game in it"
+    broken = bytearray(make_save(0x1234) + make_save(0, 0) + rest)
+    broken[0x10] ^= 1
+    assert "Ruby or Sapphire" in find_fault(bytes(broken)), "the newer one is damaged"
 
 
 def test_the_picture_is_upright_and_halved(build):
@@ -134,6 +139,41 @@ def test_the_faithful_picture_lies_on_its_side():
     side = observation.brightness()[pixels].T.astype(float)  # [240, 160]
     means = side.reshape(80, 3, 160).mean(axis=1).repeat(3, axis=1).reshape(80, 120, 4).mean(axis=2)
     assert np.abs(seen - means).max() <= 0.51
+
+
+@pytest.mark.parametrize(
+    ("told", "is_sideways"), [({}, False), ({"mode": "faithful"}, True), ({"orientation": "faithful"}, True),
+                              ({"mode": "faithful", "orientation": "right"}, False)],
+)  # fmt: skip
+def test_the_mode_decides_how_the_picture_lies_unless_told(build, told, is_sideways):
+    env = build(**told)
+    seen = env.reset(0).copy()
+    assert np.array_equal(seen, observation.Eye(is_sideways)(env.emulator.pixels()))
+    assert not np.array_equal(seen, observation.Eye(not is_sideways)(env.emulator.pixels()))
+
+
+def test_what_a_black_screen_hides_is_paid_when_it_is_seen(build, monkeypatch):
+    """The step onto a badge, and one that goes nowhere; hidden in the step itself, or where an episode begins."""
+    env = build(explore_rew=0, revisit_rew=0, heal_rew=0)
+    walk = ["up"] * 3 + ["right"] * 3
+    env.reset(0)
+    openly = [entry[1] for entry in play(env, [*walk, "nothing"])]
+    assert openly[5] > 10
+    env.reset(0)
+    play(env, walk[:-1])
+    monkeypatch.setattr(game, "is_black", lambda pixels: True)
+    assert play(env, walk[-1:])[0][1] == 0
+    monkeypatch.undo()
+    assert play(env, ["nothing"])[0][1] == pytest.approx(sum(openly[5:]))
+
+
+def test_nothing_is_stored_or_taken_for_known_behind_a_black_screen(build, tmp_path, monkeypatch):
+    monkeypatch.setattr(game, "is_black", lambda pixels: True)
+    env = build(folder=tmp_path, atlas_start=1.0, atlas_store=1.0, atlas_mb=1e5)
+    env.reset(0)
+    play(env, ["up"] * 4)
+    assert not list(tmp_path.glob("atlas/*/*.state"))
+    assert not any(env.rewards.totals.values())
 
 
 def test_keys_are_held_for_a_frame_more_than_are_skipped_and_may_stick(build):
@@ -176,14 +216,21 @@ def test_shuttling_over_a_switch_earns_only_in_faithful(build, told, least, most
 
 
 def test_a_clock_cuts_and_only_the_faithful_take_that_for_an_end(build):
-    env, tired, faithful = build(max_steps=3), build(patience=4, stop_penalty=0.5), build(max_steps=2, cut_is_end=True)
-    for each in (env, tired, faithful):
+    env, tired = build(max_steps=3), build(patience=4, stop_penalty=0.5)
+    ways = {
+        "one": {"cut_is_end": True},
+        "all": {"mode": "faithful"},
+        "all but it": {"mode": "faithful", "cut_is_end": False},
+    }
+    faithful = {name: build(max_steps=2, **told) for name, told in ways.items()}
+    for each in (env, tired, *faithful.values()):
         each.reset(0)
     assert [entry[2:4] for entry in play(env, ["nothing"] * 3)] == [(False, False)] * 2 + [(False, True)]
     log = play(tired, ["nothing"] * 4)
     assert [entry[3] for entry in log] == [False] * 3 + [True]
     assert log[-1][1] == -0.5
-    assert play(faithful, ["nothing"] * 2)[-1][2:4] == (True, True)
+    ends = {name: play(each, ["nothing"] * 2)[-1][2:4] for name, each in faithful.items()}
+    assert ends == {"one": (True, True), "all": (True, True), "all but it": (False, True)}
 
 
 def test_a_game_that_is_over_is_terminated(build):
@@ -234,7 +281,7 @@ def test_a_saved_state_goes_on_the_same_here_and_in_another_process(build, roms,
 @pytest.mark.parametrize(("told", "first_reward"), [({}, 0.0), ({"keeps_midway": True}, 5.0)])
 def test_a_start_midway_pays_no_jump_unless_faithful(build, tmp_path, told, first_reward):
     """One env stores states with a badge, another one starts from there."""
-    told |= {"badge_rew": 5, "explore_rew": 0, "folder": tmp_path, "atlas_start": 1.0, "atlas_mb": 1.0}
+    told |= {"badge_rew": 5, "explore_rew": 0, "folder": tmp_path, "atlas_start": 1.0, "atlas_mb": 1e5}
     one, other = build(atlas_store=1.0, **told), build(atlas_store=0.0, **told)
     for seed, env in enumerate((one, other)):
         env.reset(seed)
@@ -247,8 +294,8 @@ def test_a_start_midway_pays_no_jump_unless_faithful(build, tmp_path, told, firs
 
 
 def test_episodes_and_places_are_left_in_the_run_folder(build, roms, tmp_path):
-    env = build(folder=tmp_path, first_seed=40, max_steps=8)
-    for seed in (43, None):
+    env = build(folder=tmp_path, first_seed=40, num_envs=4, max_steps=8)
+    for seed in (43, 47):  # the second is what another env in its place would have
         env.reset(seed)
         play(env, ["up", "left"] * 4)
     (path,) = (tmp_path / "trajectories" / "03").iterdir()  # the newest alone is kept

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +22,7 @@ from courtside.evaluate import evaluate_run
 from courtside.events import Progress
 from courtside.hosts.env_host import Plan, make_host
 from courtside.hosts.gba import options
+from courtside.presets import PRESETS
 
 CONFIG = Config(
     run=RunConfig(total_timesteps=128, eval_every=0, tensorboard=False, snapshots=0),
@@ -85,6 +91,42 @@ def test_a_stopped_run_goes_on_bit_for_bit(whole, rom, tmp_path):
     finally:
         shutil.move(moved, rom)
     assert outcome(resumed.run_dir) == outcome(whole)
+
+
+def train_small_preset(rom, folder):
+    """What `emerald` is made of, CNN, two LSTMs, pieces of a rollout and worker processes, in a small size."""
+    small = {
+        "env_id": "gba:games:QUEST", "env_options": ("max_steps=12",), "num_envs": 2, "num_steps": 8, "num_minibatches": 2,
+        "update_epochs": 1, "lstm_size": 4, "lstm_steps": 4, "cnn_features": 8, "total_timesteps": 96, "worker_timeout": 60.0,
+        "checkpoint_seconds": 1e-3, "tensorboard": False, "snapshots": 0,
+    }  # fmt: skip
+    preset = override(PRESETS["emerald"][1], **small, rom=str(rom), runs_dir=str(folder))
+    return session.train(dataclasses.replace(preset, thresholds=()))
+
+
+CHILD = """
+import sys
+sys.path[:] = {path!r}
+import test_gba_training
+test_gba_training.train_small_preset(sys.argv[1], sys.argv[2])
+"""
+
+
+def test_the_preset_killed_at_once_goes_on_bit_for_bit(rom, tmp_path):
+    """Everything that the real game has but the cartridge; `kill -9` right after a checkpoint or while one is written."""
+    whole = train_small_preset(rom, tmp_path / "whole").run_dir
+    assert sorted(path.name for path in (whole / wall.FRAMES).iterdir()) == ["00.png", "01.png"]
+    command = [sys.executable, "-c", CHILD.format(path=[str(Path(__file__).parent), *sys.path])]
+    child = subprocess.Popen([*command, str(rom), str(tmp_path / "killed")])
+    deadline = time.monotonic() + 120
+    while not (saved := list((tmp_path / "killed").glob("*/checkpoints/update-*[3-5].safetensors"))):
+        assert child.poll() is None, "it ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    child.kill()
+    child.wait()
+    (run,) = (tmp_path / "killed").iterdir()
+    assert outcome(session.resume(run).run_dir) == outcome(whole), saved
 
 
 def test_a_run_goes_on_with_its_own_cartridge_alone(whole, rom, tmp_path):

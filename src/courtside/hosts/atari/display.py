@@ -30,6 +30,10 @@ class Display:
         """A stack with no other picture than that of now."""
         self.stacks[game] = self._next[game]
 
+    def clear(self, game: int) -> None:
+        """Forget what was shown: the picture that is put behind it next stands alone."""
+        self.stacks[game] = 0
+
     def advance(self) -> None:
         """After a step of every game: put its picture behind those that are shown already."""
         self._eye(self.pairs)

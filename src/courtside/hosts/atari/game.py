@@ -124,8 +124,11 @@ class AtariGame:
         an evaluation was cut since nothing happened any more.
         """
         self._now.length += 1
+        before = self._now.lives
         reward, terminated, truncated = self._act(self._codes[action])
         info: dict[str, Any] = {}
+        if self.options.goes_on_with_life and 0 < self._now.lives < before and not truncated:
+            terminated, truncated = self._begin_life()
         if self.options.evaluation:
             reward = self._pay_all()
             if self._is_idle() and not (terminated or truncated):
@@ -136,6 +139,19 @@ class AtariGame:
         if self._clips:
             reward = float((reward > 0.0) - (reward < 0.0))
         return reward, terminated, truncated, info
+
+    def _begin_life(self) -> tuple[bool, bool]:
+        """Go on with the next life as a training episode would begin it: what is shown is then nothing that training never
+        showed, such as a ball that waits to be fired. Says whether the game ended or was cut meanwhile."""
+        self._repeat(NOOP)
+        for action in self._openings:
+            if self._now.is_over or self._now.is_cut:
+                break
+            self._act(action)
+        now = self._now
+        now.was_over, now.lives = now.is_over or now.is_cut, self._ale.lives()
+        self._display.clear(self._seat)
+        return now.is_over, now.is_cut
 
     def take_ended(self) -> tuple[float, int] | None:
         """Score and length in steps of a game that ended and was not told yet; it may end inside a reset, too."""

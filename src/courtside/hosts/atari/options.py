@@ -14,6 +14,7 @@ from courtside.options import Option, read_options, signature_options
 SMALLEST, LARGEST = 36, 160
 """Pixels of a side: below, the network's layers have nothing left to look at; above, nothing would be gained."""
 HIDDEN = ("evaluation",)
+"""Not the user's to tell: `for_evaluation` does."""
 UNSEEN = ("idle_limit", "evaluation")
 """Options that change nothing of what the network is shown in training."""
 
@@ -52,6 +53,11 @@ class AtariOptions:
     @property
     def ends_with_life(self) -> bool:
         return self.life_loss and not self.evaluation
+
+    @property
+    def goes_on_with_life(self) -> bool:
+        """Whether lives begin as in training, one after the other within an episode."""
+        return self.life_loss and self.evaluation
 
     @property
     def clips(self) -> bool:
@@ -104,8 +110,15 @@ def describe(env_id: str, told: Mapping[str, Any]) -> dict[str, Any]:
         if found is None:
             return {}
         name = found.name
+    _refuse_hidden(name, told)
     game, options = read(tell(name, told))
     return {"game": game} | {key: value for key, value in dataclasses.asdict(options).items() if key not in UNSEEN}
+
+
+def _refuse_hidden(name: str, more: Mapping[str, Any]) -> None:
+    """What a run is told must be in its pipeline: a switch that is not would make that untrue."""
+    game, told = ids.read_name(name)
+    read_options(f"{ids.PREFIX}{game}", list_options(), told | dict(more))
 
 
 def _word(value: Any) -> str:

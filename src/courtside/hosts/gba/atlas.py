@@ -31,8 +31,6 @@ MB = 1_000_000
 SLOT = 400_000
 """Bytes that a state counts for, whatever it has: with sizes that differ, what there is room for would hang on the order in
 which states come and go. Few consoles have larger ones; most are a third of it."""
-TIDY_EVERY = 16
-"""States that an env stores from one tidying up to its next; others tidy up as well, so none is indispensable."""
 PLACE = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 NAME = re.compile(r"(\d{3,})_(\d{12})_([0-9a-f]{8})\.state")
 
@@ -42,7 +40,9 @@ class AtlasSettings:
     """What is kept, and which of it is started from."""
 
     capacity_mb: float = 500.0
-    """Disk that the states of a run may take; those of the last `grace` steps come on top."""
+    """Disk that the states of a run may take: one half for those of the last `grace` steps, the other for the best before."""
+    num_envs: int = 1
+    """Envs that share the folder."""
     choose_by: Literal["uniform", "progress"] = "uniform"
     """Start from all places alike, or more often where returns change."""
     floor: float = 0.2
@@ -56,13 +56,20 @@ class AtlasSettings:
 
     @property
     def slots(self) -> int:
-        return int(self.capacity_mb * MB) // SLOT
+        """States that are kept for good."""
+        return int(self.capacity_mb * MB) // (2 * SLOT)
+
+    @property
+    def spacing(self) -> int:
+        """Steps from one state of an env to its next, so that new ones stay within their half of the disk."""
+        return -(-self.grace // max(1, self.slots // self.num_envs - 1))
 
     def check(self) -> None:
         """Refuse what cannot work."""
-        if self.slots < 1:
+        needed = 4 * self.num_envs * SLOT / MB
+        if self.slots < 2 * self.num_envs:
             raise ConfigError(
-                f"The atlas may take {self.capacity_mb} MB, and one state counts for {SLOT / MB}; give it that at least."
+                f"The atlas may take {self.capacity_mb:g} MB, but {self.num_envs} envs need {needed:g}; raise atlas_mb to that."
             )
         if not 0.0 <= self.floor <= 1.0:
             raise ConfigError(f"The floor of the atlas is {self.floor}; it is a share from 0 to 1.")
@@ -98,7 +105,9 @@ class Atlas:
         settings.check()
         self.folder, self.settings, self.env = folder, settings, env
         self._returns: dict[str, deque[float]] = {}
-        self._is_storing, self._trouble, self._num_stored = True, "", 0
+        self._is_storing, self._trouble = True, ""
+        self._newest = -settings.spacing
+        """Step at which this env last stored something."""
 
     def store(self, place: str, progress: int, step: int, state: bytes) -> None:
         """Keep this state if it can be kept; if not, training goes on and `take_trouble` says why."""
@@ -107,16 +116,15 @@ class Atlas:
             raise ConfigError(
                 f"An atlas holds places such as 0-9 and progress from 0 up, not {place!r} and {progress}."
             )
-        if not self._is_storing:
+        if not self._is_storing or step - self._newest < self.settings.spacing:
             return
+        self._newest = step
         if len(state) > SLOT:
             return self._stop(f"it has {len(state):,} bytes and may have {SLOT:,}")
         try:
             storage.make_folder(self.folder / place)
             storage.write_bytes(self.folder / entry.file, state)
-            if self._num_stored % TIDY_EVERY == 0:
-                self.tidy(step)
-            self._num_stored += 1
+            self.tidy(step)
         except CheckpointError as error:
             cause = error.__cause__
             self._stop(storage.explain(cause) if isinstance(cause, OSError) else str(error))
@@ -180,11 +188,11 @@ class Atlas:
 
     def save(self) -> dict[str, Any]:
         """What an env's saved state must hold of it, as JSON data."""
-        return {"returns": {place: list(returns) for place, returns in self._returns.items()}}
+        return {"newest": self._newest, "returns": {place: list(found) for place, found in self._returns.items()}}
 
     def load(self, saved: Mapping[str, Any]) -> None:
         """Go on where `save` was called."""
-        self._returns = {}
+        self._returns, self._newest = {}, int(saved["newest"])
         for place, returns in saved["returns"].items():
             for earned in returns:
                 self.note_return(place, earned)

@@ -60,6 +60,8 @@ class GbaGame:
         self.emulator = open_cartridge(told)
         # Now, while the cartridge's own memory is as it came: what an agent saves in the game must not be in its start.
         self._start = find_start(self.emulator, self.description, self.options)
+        if self.options.start:
+            self._try_start()
         self.observation = observation.SPACE
         self.action = spaces.Discrete(len(self.description.actions))
         self.action_names = self.description.action_names
@@ -73,6 +75,13 @@ class GbaGame:
         self.state: Any = None
         """What the game knew after the newest step; None where that was not to be believed."""
 
+    def _try_start(self) -> None:
+        """Say at once, not in the first episode, that a file is no state of this cartridge."""
+        try:
+            self.emulator.load_state(self._start)
+        except CheckpointError as error:
+            raise ConfigError(f"The saved state {self.options.start} cannot be started from. {error}") from error
+
     def reset(self, seed: int | None = None) -> UInt8[np.ndarray, "80 120 1"]:
         """Begin an episode: at the start of the game, or midway, at a state that was stored in this run."""
         if seed is not None:
@@ -82,7 +91,8 @@ class GbaGame:
         start = self._start if midway is None else midway
         self.emulator.load_state(start)
         self._now, self.state = Progress(), self._read()
-        self.rewards.reset(self.state, midway=midway is not None)
+        hides = is_black(self.emulator.pixels())
+        self.rewards.reset(None if hides else self.state, midway=midway is not None)
         self.logbook.begin()
         return self.look()
 
@@ -108,7 +118,7 @@ class GbaGame:
         is_tired, is_late = self._note(reward), 0 < self.options.max_steps <= now.length
         reward -= self.options.stop_penalty * is_tired
         is_cut = is_tired or is_late
-        self.logbook.add(action, keys, reward, self.state, self._rng)
+        self.logbook.add(action, keys, reward, None if hides else self.state, self._rng)
         if is_over or is_cut:
             self.logbook.end(now.earned)
         return self._eye(pixels), reward, is_over or (is_cut and self.options.ends_when_cut), is_cut, {}

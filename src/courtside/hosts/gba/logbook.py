@@ -30,6 +30,7 @@ class Logbook:
         self.notices: list[str] = []
         """Sentences for the user, emptied by whoever tells them."""
         self._number, self._age, self._place = -1, 0, ""
+        self._notes_visits = True
         self._atlas: atlas.Atlas | None = None
         self._recorder: trajectories.Recorder | None = None
 
@@ -38,15 +39,18 @@ class Logbook:
         return Path(self._options.folder) if self._options.folder and not self._options.evaluation else None
 
     def take_seed(self, seed: int) -> None:
-        """Envs of a run are numbered by how far their seeds lie behind the run's."""
-        self._open(max(0, seed - self._options.first_seed))
+        """Envs of a run are numbered by how far their seeds lie behind the run's; one that takes the place of another has the
+        next seed but for all envs."""
+        self._open(max(0, seed - self._options.first_seed) % self._options.num_envs)
 
     def _open(self, number: int) -> None:
         self._number = number
         if self._folder is None:
             return
         if self._options.atlas_start > 0.0:
-            settings = atlas.AtlasSettings(capacity_mb=self._options.atlas_mb, choose_by=self._options.atlas_by)
+            settings = atlas.AtlasSettings(
+                capacity_mb=self._options.atlas_mb, choose_by=self._options.atlas_by, num_envs=self._options.num_envs
+            )
             self._atlas = atlas.Atlas(self._folder / atlas.FOLDER, settings, number)
         about = trajectories.About(
             self._told.game, self._emulator.rom_sha1, self._options.frame_skip + 1, self._rewards.names, identify(self._told)
@@ -99,12 +103,13 @@ class Logbook:
 
     def _write_visits(self) -> None:
         find, folder = self._told.description.visits, self._folder
-        if folder is None or find is None or self._number < 0:
+        if folder is None or find is None or self._number < 0 or not self._notes_visits:
             return
         try:
             write_visits(folder, self._number, find(self._rewards), self._told.description.map_name)
         except CheckpointError as error:
-            self._note(f"Where an env has been could not be noted: {error}")
+            self._notes_visits = False
+            self._note(f"Where an env has been is no longer noted. {error}")
 
     def _note(self, trouble: str | None) -> None:
         self.notices += [trouble] if trouble else []

@@ -16,10 +16,10 @@ from courtside.hosts.gba import ids
 from courtside.hosts.gba.description import GameDescription, find_game
 from courtside.options import Option, read_options, signature_options
 
-HIDDEN = ("rom", "folder", "first_seed", "evaluation")
+HIDDEN = ("rom", "folder", "first_seed", "num_envs", "evaluation")
 """The ROM has a flag of its own, --rom; the rest is not the user's to tell."""
 UNSEEN = (
-    "rom", "save", "start", "evaluation", "folder", "first_seed", "trajectories", "atlas_start", "atlas_store", "atlas_mb",
+    "rom", "save", "start", "evaluation", "folder", "first_seed", "num_envs", "trajectories", "atlas_start", "atlas_store", "atlas_mb",
     "atlas_by",
 )  # fmt: skip
 """Options that change nothing of what the network is shown and paid in a given state of the game."""
@@ -68,6 +68,8 @@ class GbaOptions:
     """The run folder, where there is one."""
     first_seed: int = 0
     """Seed of the run's first env."""
+    num_envs: int = 1
+    """Envs of the run."""
     evaluation: bool = False
     """Rewards neither scaled nor squashed, however training is set."""
 
@@ -157,7 +159,12 @@ def for_evaluation(env_id: str) -> str:
 def describe(env_id: str, told: Mapping[str, Any]) -> dict[str, Any]:
     """All that decides what the network is shown and paid, as JSON data; empty for other envs' ids."""
     name = ids.recognise(env_id)
-    return {} if name is None else identify(read(tell(name, told)))
+    if name is None:
+        return {}
+    game, words = ids.read_name(name)
+    known = [option for option in _all_options(find_game(game)) if option.name in ("rom",) or option.name not in HIDDEN]
+    read_options(f"{ids.PREFIX}{game}", known, words | dict(told))  # raises where something hidden is told
+    return identify(read(tell(name, told)))
 
 
 def identify(told: Told) -> dict[str, Any]:

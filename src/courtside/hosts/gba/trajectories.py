@@ -111,7 +111,8 @@ class Recorder:
         found = Trajectory(self._about, self._initial, state, **_as_arrays(self._steps, len(self._about.components)))
         self._initial = b""
         try:
-            write_trajectory(self._make_room(), found)
+            write_trajectory(self._next_folder(), found)
+            self._drop_oldest()
         except CheckpointError as error:
             cause = error.__cause__
             why = storage.explain(cause) if isinstance(cause, OSError) else str(error)
@@ -121,13 +122,16 @@ class Recorder:
             return self._trouble
         return None
 
-    def _make_room(self) -> Path:
-        """The folder of the next episode, after the oldest ones have gone."""
+    def _next_folder(self) -> Path:
         episodes = list_episodes(self.folder)
-        for path in episodes[: max(0, len(episodes) + 1 - self._keep)]:
-            shutil.rmtree(path, ignore_errors=True)
         last = int(episodes[-1].name.removeprefix("episode_")) if episodes else -1
         return self.folder / f"episode_{last + 1:04d}"
+
+    def _drop_oldest(self) -> None:
+        """Only once the new one is there: a full disk must not cost both."""
+        episodes = list_episodes(self.folder)
+        for path in episodes[: max(0, len(episodes) - self._keep)]:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _as_arrays(steps: Mapping[str, array], num_components: int) -> dict[str, np.ndarray]:

@@ -8,7 +8,8 @@ ours leaves out 23 where it can. Nobody presses a key. All run in one process in
 of frames per second of the processor's time.
 
 The ROMs are those of the tests: `quest` sleeps most of a frame, `busy` fills the screen with layers and sprites. Memory is of a
-process that opens instances and runs each, beyond what it held before; `padded` is `quest` filled up to 16 MiB. Resident
+process that opens instances and runs each, beyond what it held before; `padded` is `quest` filled up to 16 MiB. Then `--workers`
+processes with a game each, as a run has them, Python and all. Resident
 memory (RSS) counts a ROM's file once for each instance, the proportional share (PSS) once in all. The last line is JSON.
 """
 
@@ -23,15 +24,19 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from turns import PEERS
 
 sys.path.insert(0, str(PEERS))
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "hosts" / "gba" / "roms"))
-import busy
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "hosts" / "gba"))
 import gba_bare
-import quest
+from homebrew import busy, quest
 
+from courtside.config import EnvConfig
+from courtside.hosts.env_host import Plan, make_host
 from courtside.hosts.gba.core import Emulator, find_core
+from courtside.hosts.gba.options import tell
 from courtside.hosts.memory import own_share_mb, resident_mb
 
 FRAMES_PER_STEP = 25
@@ -122,7 +127,23 @@ def memory(folder: Path) -> list[dict]:
     return rows
 
 
-def show(rates: dict[str, dict[str, float]], rows: list[dict]) -> None:
+def workers_memory(folder: Path, count: int) -> dict:
+    """What so many worker processes take, each with one game of 16 MiB, as a run of the real game has them."""
+    rom = folder / "workers.gba"
+    rom.write_bytes(quest.build().ljust(PADDED, b"\1"))
+    name = f"gba:{tell('games:QUEST', {'rom': rom})}"
+    host = make_host(name, count, EnvConfig(worker_timeout=300.0), Plan("processes", count, ""), packed=True)
+    host.reset(0)
+    for _ in range(50):
+        host.step(np.zeros((count, 1), int))
+    pids = [worker.process.pid for worker in host._crew._workers]
+    rss = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") for pid in pids)
+    found = {"workers": count, "rss": rss / 1e6, "pss": host.memory_mb()}
+    host.close()
+    return found
+
+
+def show(rates: dict[str, dict[str, float]], rows: list[dict], workers: dict) -> None:
     print("| frames per second of one core |", " | ".join(rates), "|\n|---" + "|---" * len(rates) + "|")
     for name in ORDER:
         print(f"| {name} |", " | ".join(f"{found[name]:,.0f}" for found in rates.values()), "|")
@@ -134,12 +155,14 @@ def show(rates: dict[str, dict[str, float]], rows: list[dict]) -> None:
     for row in rows:
         one = row["pss"] / row["instances"]
         print(f"| {row['rom']} | {row['instances']} | {row['rss']:.1f} | {row['pss']:.1f} | {one:.1f} |")
+    print(f"\n{workers['workers']} worker processes: {workers['rss']:,.0f} MB RSS, {workers['pss']:,.0f} MB PSS")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=1.0, help="length of one window, in the processor's time")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--workers", type=int, default=24, help="processes whose memory is told together")
     parser.add_argument("--hold", help=argparse.SUPPRESS)
     parser.add_argument("--count", type=int, default=1, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -148,9 +171,9 @@ def main() -> None:
         return
     rates = {name: speeds(rom, args) for name, rom in (("quest", quest.build()), ("busy", busy.build()))}
     with tempfile.TemporaryDirectory() as folder:
-        rows = memory(Path(folder))
-    show(rates, rows)
-    print(json.dumps({"rates": rates, "memory": rows}))
+        rows, workers = memory(Path(folder)), workers_memory(Path(folder), args.workers)
+    show(rates, rows, workers)
+    print(json.dumps({"rates": rates, "memory": rows, "workers": workers}))
 
 
 if __name__ == "__main__":

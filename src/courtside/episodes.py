@@ -78,6 +78,21 @@ class Trace(NamedTuple):
     """[L, A]"""
     ending: str
     """`terminated`, `time limit`, or empty where the guard cut it."""
+    features: np.ndarray | None = None
+    """What the agents saw before each step, as their networks are given it; None where a person played. [L, A, D]"""
+    actions: tuple[np.ndarray, ...] = ()
+    """As the policies chose them, one array per group of agents. [L, A, ...]"""
+
+
+class _Steps(NamedTuple):
+    """One step of every episode, or with an axis in front many. [E, ...]"""
+
+    inner: Any
+    """The world's own state after it, before any reset."""
+    reward: Any
+    terminated: Any
+    features: Any
+    actions: Any
 
 
 TRACE_BLOCK = 64
@@ -105,18 +120,20 @@ def trace_episodes(
     while not bool(jnp.all(playing.ended)) and len(blocks) * TRACE_BLOCK < MAX_EPISODE_STEPS:
         playing, seen = play_block(playing)
         blocks.append(jax.device_get(seen))
-    states, rewards, terminated = jax.tree.map(lambda *parts: np.concatenate(parts), *blocks)
+    played: _Steps = jax.tree.map(lambda *parts: np.concatenate(parts), *blocks)
     lengths, ended = np.asarray(_finish(playing).lengths), np.asarray(playing.ended)
     words = [
-        ("terminated" if terminated[n - 1, i].any() else "time limit") if ended[i] else ""
+        ("terminated" if played.terminated[n - 1, i].any() else "time limit") if ended[i] else ""
         for i, n in enumerate(lengths)
     ]
-    return [_cut_trace(first, states, rewards, i, int(n), words[i]) for i, n in enumerate(lengths)]
+    return [_cut_trace(first, played, i, int(n), words[i]) for i, n in enumerate(lengths)]
 
 
-def _cut_trace(first: Any, states: Any, rewards: np.ndarray, index: int, length: int, ending: str) -> Trace:
+def _cut_trace(first: Any, played: _Steps, index: int, length: int, ending: str) -> Trace:
+    """One of the episodes that were played side by side."""
     join = lambda a, b: np.concatenate([a[index][None], b[:length, index]])  # noqa: E731
-    return Trace(jax.tree.map(join, first, states), rewards[:length, index], ending)
+    own = jax.tree.map(lambda x: x[:length, index], played)
+    return Trace(jax.tree.map(join, first, played.inner), own.reward, ending, own.features, own.actions)
 
 
 def _start(env: Env, team: Team, key: PRNGKeyArray, num_episodes: int) -> tuple[_Playing, Any, PRNGKeyArray]:
@@ -146,19 +163,20 @@ def _step(
     step_key: PRNGKeyArray,
     deterministic: bool,
     playing: _Playing,
-) -> tuple[_Playing, tuple[Any, Array, Array]]:
-    """One step of every episode; also what each world's state became, before any reset, what was paid and who terminated."""
+) -> tuple[_Playing, _Steps]:
+    """One step of every episode, and what came of it."""
     action_key, env_key = jax.random.split(jax.random.fold_in(step_key, playing.step))
     num_episodes = playing.ended.shape[0]
     noise = None if deterministic else draw_noise(team, action_key, (num_episodes,))
-    actions, memories = team_acts(team, policies, rows_of(team, playing.obs), playing.memories, noise)
+    features = rows_of(team, playing.obs)
+    actions, memories = team_acts(team, policies, features, playing.memories, noise)
     action, keys = join_actions(team, actions, jnp), jax.random.split(env_key, num_episodes)
     env_state, timestep, end = jax.vmap(lambda *args: step_episode(env, *args))(playing.env_state, action, keys, fresh)
     inner = jax.vmap(lambda s, a, k: env.step(s, a, k)[0])(playing.env_state.inner, action, keys)
     first = end.ended & ~playing.ended
     kept = jax.tree.map(lambda new, old: _where(first, new, old), end, playing.end)
     playing = _Playing(env_state, timestep.obs, memories, playing.ended | first, kept, playing.step + 1)
-    return playing, (inner, timestep.reward, timestep.terminated)
+    return playing, _Steps(inner, timestep.reward, timestep.terminated, features, actions)
 
 
 def _where(condition: Array, new: Array, old: Array) -> Array:

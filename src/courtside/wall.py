@@ -24,15 +24,14 @@ from courtside.hosts.base import ShowsScreens
 from courtside.hosts.faults import describe_error
 from courtside.hosts.gba.visit_map import draw_run
 from courtside.png import encode_png
+from courtside.wall_layout import FILE, GAP, MAX_SCREENS, grid
 
-FILE, FRAMES = "wall.png", "frames"
-MAX_SCREENS = 64
-"""The first envs are shown where there are more."""
+FRAMES = "frames"
 EVERY_SECONDS = 5.0
 PAUSE = 100
 """Between two walls the run trains at least this many times as long as the last took: a hundredth at most is spent on them."""
-GAP, GROUND = 2, 28
-"""Pixels between two screens, and how grey they are."""
+GROUND = 28
+"""How grey it is between screens."""
 WIDEST = 2_000
 """Pixels; a wider wall is halved until it fits."""
 
@@ -107,11 +106,3 @@ def write_singly(folder: Path, screens: UInt8[np.ndarray, "B h w 3"]) -> None:
     storage.make_folder(folder)
     for number, screen in enumerate(screens):
         storage.write_bytes(folder / f"{number:02d}.png", encode_png(screen))
-
-
-def grid(count: int) -> tuple[int, int]:
-    """Rows and columns: as square as can be, or up to twice as wide as high where that leaves no place empty."""
-    side = math.isqrt(count - 1) + 1
-    full = (columns for columns in range(side, count + 1) if count % columns == 0 and columns**2 <= 2 * count)
-    columns = next(full, side)
-    return -(-count // columns), columns

@@ -275,6 +275,20 @@ def _prediction(setup: Setup, hyper: Hyper, output: Array) -> Prediction:
     return Prediction(categorical.mean(probs, support), categorical.std(probs, support), log_probs)
 
 
+def predictions(
+    groups: Groups,
+    hyper: Hyper,
+    learners: Sequence[OffPolicyLearner],
+    rows: Float[Array, "M E D"],
+    actions: Sequence[Array],
+) -> list[Prediction]:
+    """What each group's critic says of actions [M, A, U], one array per group, in what everybody sees."""
+    by_agent = _by_agent(groups, actions)
+    seen = [_inputs(setup, learner, rows)[1] for setup, learner in zip(groups, learners, strict=True)]
+    judged = zip(groups, learners, seen, strict=True)
+    return [_prediction(s, hyper, learner.critic(x, _joint_actions(s, by_agent))) for s, learner, x in judged]
+
+
 def _critic_losses(predicted: Prediction, target: Targets) -> Float[Array, "M A"]:
     if target.probs is None or predicted.log_probs is None:
         return jnp.square(predicted.mean - target.value)

@@ -21,7 +21,7 @@ from jaxtyping import Array, PRNGKeyArray
 from courtside import spaces
 from courtside.algos import aftermath, mad4pg, off_policy, ppo, vitals
 from courtside.algos.algorithm import Hyper, algorithm_of, check_action, decode, memory_at_rest
-from courtside.algos.setup import Setup, make_setup
+from courtside.algos.setup import Setup, make_setup, network_input
 from courtside.config import Config
 from courtside.envs.base import EnvSpec
 from courtside.nets import distributions
@@ -180,6 +180,18 @@ def values(team: Team, policies: Sequence[Policy], features: Array, policy_state
     ]
     order = np.argsort([agent for group in team.groups for agent in group.agents])
     return jnp.concatenate(found, axis=-1)[..., order]
+
+
+def heads(
+    team: Team, policies: Sequence[Policy], features: Array, policy_states: Sequence[Any]
+) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
+    """The rows of numbers that describe the action distributions of PPO's groups, and what is remembered then. [*batch, A, K]"""
+    found = [
+        policy.params.step(network_input(group, policy, _rows(team, group, features)), memory)
+        for group, policy, memory in zip(team.groups, policies, policy_states, strict=True)
+    ]
+    rows, memories = zip(*found, strict=True)
+    return rows, memories
 
 
 def note_ends(team: Team, policy_states: Sequence[Any], ended: Array) -> tuple[Any, ...]:

@@ -25,6 +25,7 @@ VERBS = {
     "eval": ("evaluate", "eval RUN", "play episodes with a trained policy and print its score"),
     "doctor": ("doctor", "doctor RUN", "say what is wrong with a run, since when, and what to do"),
     "verify": ("verify", "verify [PRESET]", "test whether an edit of the code broke the training"),
+    "watch": ("watch", "watch [RUNS_DIR]", "show runs on a page in the browser while they train"),
     "play": ("play", "play ENV", "play a world yourself, with the keyboard"),
     "replay": ("replay", "replay FOLDER", "play a recorded episode of a GBA game again, into a video"),
     "check": ("check", "check ENV", "test whether an environment keeps the contract"),

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from courtside.cli.arguments import Parser
-from courtside.cli.findings_view import Group, group, group_json, is_news, page, short_group_line, short_line
+from courtside.cli.findings_view import Group, group, group_json, page, short_group_line, short_line
 from courtside.cli.member import add_member, find_trained
 from courtside.cli.numbers import count
 from courtside.errors import ConfigError
+from courtside.health.findings import is_news
 
 ABOUT = """Look through what a run has logged and say what is wrong, most important first.
 

@@ -18,8 +18,6 @@ SURE = ((0.9, "almost certain"), (0.7, "likely"), (0.5, "more likely than not"),
 """Smallest confidence -> how it is said."""
 ALL_MEMBERS = "seed-sensitivity"
 """The one kind that is about the members together and not about one of them."""
-NEWS = "reward-exploit"
-"""Shown while the run goes on even where nothing is wrong: it changes what the return means."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +67,6 @@ def page_of(kind: str) -> str:
 def confidence_words(confidence: float) -> str:
     words = next(words for least, words in SURE if confidence >= least)
     return f"{words} ({100 * confidence:.0f}%)"
-
-
-def is_news(finding: Finding) -> bool:
-    """Whether it is worth a line while the run goes on and at its end."""
-    return finding.sick or finding.kind == NEWS
 
 
 def short_line(finding: Finding) -> str:

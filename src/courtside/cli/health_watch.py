@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from courtside.cli.findings_view import is_news, short_line
+from courtside.cli.findings_view import short_line
 from courtside.config import Config
 from courtside.events import Evaluated, Event, Progress, Started
-from courtside.health.findings import Finding
+from courtside.health.findings import Finding, is_news
 
 LOOK_SECONDS = 5.0
 """At least this long between two looks."""

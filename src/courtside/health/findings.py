@@ -46,6 +46,8 @@ TITLES = {
 }
 """Every kind of finding in a few words, causes before symptoms: the order among findings that weigh the same."""
 KINDS = tuple(TITLES)
+NEWS = "reward-exploit"
+"""Shown while the run goes on even where nothing is wrong: it changes what the return means."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,11 @@ def weight(finding: Finding) -> float:
 def most_important_first(findings: Iterable[Finding]) -> list[Finding]:
     """What is wrong before what is worth knowing; then by weight, and causes before symptoms where that is equal."""
     return sorted(findings, key=lambda found: (not found.sick, -weight(found), KINDS.index(found.kind)))
+
+
+def is_news(finding: Finding) -> bool:
+    """Whether it is worth a line while the run goes on and at its end."""
+    return finding.sick or finding.kind == NEWS
 
 
 def number(value: float) -> str:

@@ -1,0 +1,108 @@
+"""`courtside watch [RUNS_DIR]`: a page that shows runs while they train, in the browser."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import ipaddress
+import os
+import secrets
+import socket
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+from courtside.cli.arguments import Parser, whole_number
+from courtside.errors import ConfigError
+
+ABOUT = """Show the runs of a folder on a page in the browser: curves, verdicts, what is wrong, what agents are doing.
+
+Nothing is written to the runs, and nothing leaves this machine: the page is there for its own browsers only. With --host others may
+look too, if they have the token that is printed. Ctrl-C ends it; the runs go on."""
+
+PORT = 8337
+INSTALL = 'pip install "courtside[watch]"'
+
+
+def main(args: list[str]) -> int:
+    found = make_parser().read(args)
+    folder = find_folder(found.runs)
+    require_server()
+    token = None if is_local(found.host) else secrets.token_urlsafe(16)
+    with listen(found.host, found.port) as listener:
+        address = address_of(listener, found.host, token)
+        print(f"Watching {folder} at {address} (Ctrl-C ends it)", flush=True)
+        if not found.no_open:
+            webbrowser.open(address)
+        serve(folder, listener, token)
+    return 0
+
+
+def make_parser() -> Parser:
+    parser = Parser("watch", ABOUT)
+    parser.add_argument("runs", metavar="RUNS_DIR", nargs="?", default="runs", help="folder of runs (default: runs)")
+    parser.add_argument(
+        "--port", metavar="N", type=whole_number("--port", 0, 65_535), default=PORT,
+        help=f"port to listen on (default: {PORT}); 0 takes any that is free",
+    )  # fmt: skip
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on; any but this machine's own asks for a token"
+    )
+    parser.add_argument("--no-open", action="store_true", help="do not open the browser")
+    return parser
+
+
+def find_folder(name: str) -> Path:
+    """The folder of runs; one run stands for the folder that it lies in."""
+    folder = Path(name)
+    if not folder.is_dir():
+        raise ConfigError(f"There is no folder {name}; train something first (`courtside train`), or name another one.")
+    return folder.resolve().parent if (folder / "config.json").is_file() else folder.resolve()
+
+
+def require_server() -> None:
+    missing = [name for name in ("starlette", "uvicorn") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ConfigError(f"`courtside watch` needs {' and '.join(missing)}; install: {INSTALL}")
+
+
+def is_local(host: str) -> bool:
+    """Whether nobody but this machine can reach an address."""
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that is bound already, so that a port in use is one sentence."""
+    try:
+        kind, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(kind, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen()  # now, so that a browser that is quicker than the server waits for it
+    except OSError as error:
+        raise ConfigError(
+            f"{host} port {port} cannot be listened on ({error.strerror}); another `courtside watch` may be there: give another "
+            "--port, or --port 0 for any."
+        ) from error
+    return listener
+
+
+def address_of(listener: socket.socket, host: str, token: str | None) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{listener.getsockname()[1]}/" + (f"?token={token}" if token else "")
+
+
+def serve(folder: Path, listener: socket.socket, token: str | None) -> None:
+    """Until Ctrl-C. Episodes are played on the CPU: an accelerator belongs to whoever trains."""
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    import uvicorn
+
+    from courtside.dash.server import LOCAL_NAMES, make_app
+    from courtside.dash.shelf import Shelf
+
+    app: Any = make_app(Shelf(folder), token, LOCAL_NAMES if token is None else ())
+    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
+    with contextlib.suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listener])

@@ -1,0 +1,257 @@
+"""One run, population or search as a row of the list: how far it is, how it stands, and its score as a small curve.
+
+Only a few bytes of each file are read, and a folder in which nothing changed is not read again, so that hundreds of runs are
+listed at once. A damaged folder still gets its row. No JAX here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from courtside import config as configs
+from courtside.config import Config
+from courtside.dash.lines import as_number, pick_points, pick_rows, read_newest
+from courtside.dash.liveness import is_training
+from courtside.dash.series import plain
+from courtside.dash.shelf import Kind, Shelf, kind_of, started_of
+from courtside.errors import CourtsideError
+from courtside.metric_names import RETURN, ranking_metric, score_metric
+from courtside.population.members import member_dirs
+from courtside.runlog import CONFIG, EVALS, METRICS, TIMING, VERDICT
+from courtside.tune.trials import SEARCH
+
+SPARK_POINTS = 48
+MOST_MEMBERS = 64
+"""Members of a population that its row is made from, at most."""
+WATCHED = (CONFIG, METRICS, EVALS, TIMING, VERDICT, SEARCH, "results.json")
+"""Files whose change makes a row out of date."""
+Stamp = tuple[tuple[int, int], ...]
+Spark = tuple[tuple[int, float | None], ...]
+
+
+@dataclass(frozen=True)
+class Card:
+    """What the list shows; see the names in the page's table."""
+
+    name: str
+    kind: Kind
+    title: str
+    env: str
+    algo: str
+    seed: int | None
+    members: int | None
+    state: str
+    """training, stopped or finished."""
+    started: str
+    step: int
+    total_steps: int
+    steps_per_second: float | None
+    seconds_left: float | None
+    score: float | None
+    score_name: str
+    best_eval: float | None
+    verdict: str | None
+    """pass or fail; None where there is none yet."""
+    verdict_words: str
+    spark: Spark
+    """Steps and scores."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Cards:
+    """Rows of all runs of a shelf, made again only where a file changed."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._made: dict[str, tuple[Stamp, bool, Card]] = {}
+        """Name -> what its files were like when it was made, whether it was being trained, and the row."""
+
+    def all(self) -> list[Card]:
+        names = self._shelf.names()
+        cards = [card for name in names if (card := self._try(name)) is not None]
+        self._made = {name: self._made[name] for name in names if name in self._made}
+        return cards
+
+    def _try(self, name: str) -> Card | None:
+        try:
+            return self.one(name)
+        except (CourtsideError, OSError):  # gone since it was listed
+            return None
+
+    def stamp(self, name: str) -> Stamp:
+        """What the files of a run were like when its row was made."""
+        return self._made[name][0]
+
+    def one(self, name: str) -> Card:
+        folder = self._shelf.find(name)
+        stamp, is_live = stamp_of(folder), is_training(folder)
+        known = self._made.get(name)
+        if known is None or known[:2] != (stamp, is_live):
+            known = self._made[name] = (stamp, is_live, make_card(name, folder, is_live))
+        return known[2]
+
+
+def stamp_of(folder: Path) -> Stamp:
+    """Changes whenever one of the watched files does; of a population also those of its first and last member."""
+    found = member_dirs(folder)
+    return tuple(_stamp(place / name) for place in (folder, *found[:1], *found[1:][-1:]) for name in WATCHED)
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        told = path.stat()
+    except OSError:
+        return (0, -1)
+    return (told.st_mtime_ns, told.st_size)
+
+
+def make_card(name: str, folder: Path, is_live: bool) -> Card:
+    kind = kind_of(folder) or "run"
+    makers: dict[Kind, Callable[..., Card]] = {"run": _run_card, "population": _population_card, "search": _search_card}
+    return makers[kind](name, folder, is_live)
+
+
+def _run_card(name: str, folder: Path, is_live: bool) -> Card:
+    config, verdict = read_config(folder), read_record(folder / VERDICT)
+    metric, newest = score_metric(config), read_newest(folder / METRICS) or {}
+    spark = make_spark(folder, metric, SPARK_POINTS)
+    step, total = whole(newest.get("step")), config.num_updates * config.batch_size
+    speed, is_done = _speed(folder), bool(verdict) or 0 < total <= step
+    return Card(
+        name=name, kind="run", state=state_words(is_live, is_done), step=step, total_steps=total,
+        steps_per_second=speed, seconds_left=_left(is_live, total - step, speed), score=_last(spark), score_name=metric,
+        best_eval=best_eval(folder, config), verdict=verdict_of(verdict), verdict_words=verdict_words(verdict),
+        spark=spark, **_about(config, folder),
+    )  # fmt: skip
+
+
+def _population_card(name: str, folder: Path, is_live: bool) -> Card:
+    """Of the members' middle one, and how many of them passed."""
+    config, found = read_config(folder), member_dirs(folder)[:MOST_MEMBERS]
+    cards = [_run_card(f"{name}/{member.name}", member, is_live) for member in found]
+    judged = [card.verdict for card in cards if card.verdict is not None]
+    ranked = sorted((card for card in cards if card.score is not None), key=lambda card: card.score or 0.0)
+    middle = ranked[len(ranked) // 2] if ranked else None
+    step = max((card.step for card in cards), default=0)
+    total = config.num_updates * config.batch_size
+    speeds = [card.steps_per_second for card in cards if card.steps_per_second is not None]
+    speed = sum(speeds) if speeds else None
+    is_done = bool(cards) and all(card.state == "finished" for card in cards)
+    passed = sum(verdict == "pass" for verdict in judged)
+    words = f"{passed} of {len(judged)} members pass" if judged else ""
+    return Card(
+        name=name, kind="population", state=state_words(is_live or any(map(is_training, found)), is_done), step=step,
+        total_steps=total, steps_per_second=speed,
+        seconds_left=_left(is_live, (total - step) * len(cards), speed),
+        score=middle.score if middle else None, score_name=score_metric(config),
+        best_eval=max((card.best_eval for card in cards if card.best_eval is not None), default=None),
+        verdict=("pass" if passed == len(judged) else "fail") if judged and is_done else None, verdict_words=words,
+        spark=middle.spark if middle else (), **_about(config, folder),
+    )  # fmt: skip
+
+
+def _search_card(name: str, folder: Path, is_live: bool) -> Card:
+    record = read_record(folder / SEARCH)
+    config = parse_config(record.get("config"))
+    finals = [row for row in record.get("finals") or [] if isinstance(row, dict)]
+    winner = next((row for row in finals if row.get("name") == "winner"), {})
+    passed = winner.get("passed") or []
+    words = f"the winner passed {sum(map(bool, passed))} of {len(passed)} fresh seeds" if passed else ""
+    return Card(
+        name=name, kind="search", state=state_words(is_live, record.get("finished") is True), step=0, total_steps=0,
+        steps_per_second=None, seconds_left=None, score=plain(winner.get("pass_share")), score_name="share of seeds that pass",
+        best_eval=None, verdict=None, verdict_words=words, spark=(), **_about(config, folder),
+    )  # fmt: skip
+
+
+def _about(config: Config, folder: Path) -> dict[str, Any]:
+    """What does not change while it is trained."""
+    run = config.run
+    return {
+        "title": config.preset if config.preset != "custom" else config.env.env_id, "env": config.env.env_id,
+        "algo": run.algo, "seed": run.seed, "members": run.seeds if run.seeds > 1 else None, "started": started_of(folder),
+    }  # fmt: skip
+
+
+# --- parts of a card -----------------------------------------------------------------------------------------------
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """A JSON file of ours; empty where there is none, or it is damaged."""
+    try:
+        record = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def read_config(folder: Path) -> Config:
+    """A run's settings, as far as this version can read them: a row is shown of any run."""
+    return parse_config(read_record(folder / CONFIG))
+
+
+def parse_config(record: Any) -> Config:
+    record = record if isinstance(record, dict) else {}
+    try:
+        config = configs.from_json({name: part for name, part in record.items() if name not in ("format", "courtside")})
+        assert config.num_updates >= 0
+        assert all(isinstance(text, str) for text in (config.preset, config.env.env_id, config.run.algo))
+    except (CourtsideError, TypeError, ValueError, AttributeError, KeyError, ArithmeticError, AssertionError):
+        return Config(preset="unreadable")
+    return config
+
+
+def make_spark(folder: Path, metric: str, points: int) -> Spark:
+    """The score along the run. A row in which no episode ended says nothing of it and is left out."""
+    return tuple((int(step), plain(value)) for step, value in pick_points(folder / METRICS, metric, points))
+
+
+def _last(spark: Spark) -> float | None:
+    return spark[-1][1] if spark else None
+
+
+def best_eval(folder: Path, config: Config) -> float | None:
+    """The best evaluation so far; those of a huge file are looked at here and there."""
+    rows = pick_rows(folder / EVALS, 200)
+    told = [as_number(row.get(ranking_metric(config, row), row.get(RETURN))) for row in rows]
+    return max((value for value in told if value is not None and plain(value) is not None), default=None)
+
+
+def _speed(folder: Path) -> float | None:
+    return plain((read_newest(folder / TIMING) or {}).get("steps_per_second"))
+
+
+def _left(is_live: bool, steps: int, speed: float | None) -> float | None:
+    return max(steps, 0) / speed if is_live and speed else None
+
+
+def state_words(is_live: bool, is_done: bool) -> str:
+    return "training" if is_live else "finished" if is_done else "stopped"
+
+
+def whole(value: Any) -> int:
+    """A count; 0 where there is none."""
+    number = plain(value)
+    return 0 if number is None else int(number)
+
+
+def verdict_of(record: dict[str, Any]) -> str | None:
+    """A run without thresholds, which only a score ended, has none."""
+    if not record.get("results"):
+        return None
+    return "pass" if record.get("passed") is True else "fail"
+
+
+def verdict_words(record: dict[str, Any]) -> str:
+    verdict, steps = verdict_of(record), whole(record.get("steps_to_pass"))
+    if verdict is None:
+        return ""
+    if not steps:
+        return "not passed"
+    return f"passed after {steps:,} steps" if verdict == "pass" else f"passed after {steps:,} steps, then lost it"

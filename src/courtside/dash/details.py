@@ -1,0 +1,236 @@
+"""One run as its page shows it: thresholds and when they held, settings, metrics with their meaning, time, events. No JAX here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from courtside.config import Config, Threshold
+from courtside.dash.cards import read_config, read_record, verdict_of, verdict_words
+from courtside.dash.glossary import explain
+from courtside.dash.lines import LineFiles, Row, Table, as_number, read_newest, sample_steps
+from courtside.dash.series import Axis, Clock, listed, make_clock, make_series, names_needed, plain
+from courtside.health.verdict import Verdict, VerdictTracker, window_words
+from courtside.metric_names import count_of, is_evaluation
+from courtside.options import field_docs
+from courtside.presets import PRESETS
+from courtside.runlog import EVALS, METRICS, SYSTEM, TIMING, VERDICT
+
+SIZES = ("batch_size", "minibatch_size", "num_updates", "gradient_steps")
+"""What follows from the settings."""
+GROUPS = ("charts", "eval", "losses", "env", "agents", "health", "replay", "time")
+"""Order in which groups of metrics are shown."""
+FIRST = (
+    "charts/game_score",
+    "charts/score",
+    "charts/episodic_return",
+    "charts/episodic_length",
+    "eval/score",
+    "eval/episodic_return",
+)
+"""Metrics that come before the others of their group."""
+MOST_POINTS = 5_000
+PHASE_POINTS, CLOCK_POINTS = 200, 200
+
+
+def describe_run(files: LineFiles, run: Path) -> dict[str, Any]:
+    """All that the page of a run needs beside its curves."""
+    config, record = read_config(run), read_record(run / VERDICT)
+    names = metric_names(files, run)
+    tables = [files.read(run / name, ()) for name in (METRICS, EVALS, TIMING)]
+    return {
+        "config": describe_settings(config),
+        "sizes": describe_sizes(config),
+        "thresholds": describe_thresholds(files, run, config),
+        "verdict": verdict_of(record),
+        "verdict_words": verdict_words(record),
+        "metrics": names,
+        "glossary": explain(names),
+        "system": _sessions(run),
+        "phases": describe_phases(files, run),
+        "compile_seconds": _compile_seconds(files, run),
+        "skipped_lines": sum(table.skipped for table in tables),
+    }
+
+
+def _sessions(run: Path) -> list[Row]:
+    found = read_record(run / SYSTEM).get("sessions")
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+# --- settings ------------------------------------------------------------------------------------------------------
+
+
+def describe_settings(config: Config) -> list[dict[str, Any]]:
+    """Every setting with its help, and whether it is another one than the preset's."""
+    base = PRESETS[config.preset][1] if config.preset in PRESETS else Config()
+    return [row for group in ("run", "env", "net", config.family) for row in _describe_group(group, config, base)]
+
+
+def _describe_group(group: str, config: Config, base: Config) -> list[dict[str, Any]]:
+    own, usual = getattr(config, group), getattr(base, group)
+    docs = read_docs(type(own))
+    return [
+        {
+            "group": group, "name": each.name, "value": written(value := getattr(own, each.name)),
+            "help": docs.get(each.name, ""), "changed": value != getattr(usual, each.name),
+        }
+        for each in fields(own)
+    ]  # fmt: skip
+
+
+@cache
+def read_docs(kind: type) -> dict[str, str]:
+    """The text under each field, on one line."""
+    return {name: " ".join(text.split()) for name, text in field_docs(kind).items()}
+
+
+def describe_sizes(config: Config) -> list[dict[str, str]]:
+    docs = read_docs(Config)
+    return [{"name": name, "value": written(getattr(config, name)), "help": docs.get(name, "")} for name in SIZES]
+
+
+def written(value: Any) -> str:
+    """A setting as a person reads it."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+# --- thresholds ----------------------------------------------------------------------------------------------------
+
+
+def describe_thresholds(files: LineFiles, run: Path, config: Config) -> list[dict[str, Any]]:
+    """How each threshold stands now, and between which steps it held."""
+    if not config.thresholds:
+        return []
+    verdict, held = judge(config.thresholds, read_judged(files, run, config.thresholds))
+    return [
+        {
+            "metric": result.metric, "op": result.op, "target": result.target, "window": window_words(result),
+            "value": plain(result.value), "worst": plain(result.worst), "holds": result.passed,
+            "since_step": result.since_step, "reason": result.reason, "source": result.source, "held": spans,
+        }
+        for result, spans in zip(verdict.results, held, strict=True)
+    ]  # fmt: skip
+
+
+def read_judged(files: LineFiles, run: Path, thresholds: Iterable[Threshold]) -> list[Row]:
+    """Rows of metrics and evaluations in order, with what the thresholds look at; of a huge file a sample."""
+    judged = [threshold.metric for threshold in thresholds]
+    rows = []
+    for name in (METRICS, EVALS):
+        wanted = [metric for metric in judged if is_evaluation(metric) == (name == EVALS)]
+        rows += rows_of(files.read(run / name, [*names_needed(wanted), *map(count_of, wanted)]))
+    return sorted(rows, key=lambda row: row["update"])
+
+
+def rows_of(table: Table) -> list[Row]:
+    """The same numbers row by row; a blank where there is none. In a table NaN is a blank, or a number that is none."""
+    names = list(table.columns)
+    columns = [column.tolist() for column in table.columns.values()]
+    rows = (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
+    return [{name: None if value != value else value for name, value in row.items()} for row in rows]
+
+
+def judge(thresholds: tuple[Threshold, ...], rows: Iterable[Row]) -> tuple[Verdict, list[list[list[int]]]]:
+    """The verdict as it stands, and the stretches of steps in which each threshold held."""
+    tracker, held = VerdictTracker(thresholds), [[] for _ in thresholds]
+    for row in rows:
+        tracker.add([row])
+        for spans, since in zip(held, tracker.since(), strict=True):
+            if since is None:
+                continue
+            if spans and spans[-1][0] == since:
+                spans[-1][1] = int(row["step"])
+            else:
+                spans.append([since, int(row["step"])])
+    return tracker.verdict(), held
+
+
+# --- metrics -------------------------------------------------------------------------------------------------------
+
+
+def metric_names(files: LineFiles, run: Path) -> list[str]:
+    """All metrics of a run in the order in which to show them."""
+    found = dict.fromkeys(name for file in (METRICS, EVALS) for name in files.read(run / file, ()).names)
+    names = [name for name in found if name not in ("step", "update", "seed")]
+    return sorted(names, key=_place)
+
+
+def _place(name: str) -> tuple[int, int, int]:
+    group = name.partition("/")[0]
+    rank = GROUPS.index(group) if group in GROUPS else len(GROUPS)
+    return (rank, FIRST.index(name) if name in FIRST else len(FIRST), name.count("/"))
+
+
+def read_series(
+    files: LineFiles, run: Path, metrics: list[str], axis: Axis, points: int, span: tuple[float, float] | None
+) -> dict[str, Any]:
+    """Curves of some metrics; a stretch of a huge file is sampled again, more finely."""
+    points = max(2, min(points, MOST_POINTS))
+    clock = read_clock(files, run) if axis == "time" else None
+    answer: dict[str, Any] = {"series": {}, "whole": True, "rows": 0, "skipped_lines": 0}
+    for name in (METRICS, EVALS):
+        wanted = [metric for metric in metrics if is_evaluation(metric) == (name == EVALS)]
+        if not wanted:
+            continue
+        table = files.read(run / name, names_needed(wanted))
+        if not table.is_whole and span is not None and axis == "step":
+            table = sample_steps(run / name, *span, names_needed(wanted))
+        places = _places(table, axis, clock)
+        answer["series"] |= {metric: make_series(table, metric, places, points, span) for metric in wanted}
+        answer["whole"] &= table.is_whole
+        answer["rows"] = max(answer["rows"], table.count)
+        answer["skipped_lines"] += table.skipped
+    newest = read_newest(run / METRICS) or {}
+    return answer | {"newest": int(as_number(newest.get("update")) or 0), "clock": describe_clock(files, run)}
+
+
+def _places(table: Table, axis: Axis, clock: Clock | None) -> np.ndarray:
+    return clock.at(table.columns["step"]) if clock is not None else table.columns[axis]
+
+
+def describe_clock(files: LineFiles, run: Path) -> dict[str, list[float | None]]:
+    """Which step, update and second of training belong together, at some moments of the run."""
+    table = files.read(run / METRICS, ("step", "update"))
+    chosen = np.unique(np.linspace(0, max(table.count - 1, 0), min(table.count, CLOCK_POINTS)).astype(int))
+    steps, updates = (table.columns[name][chosen] for name in ("step", "update"))
+    return {"step": listed(steps), "update": listed(updates), "time": listed(read_clock(files, run).at(steps))}
+
+
+def read_clock(files: LineFiles, run: Path) -> Clock:
+    return make_clock(files.read(run / TIMING, ("step", "seconds")))
+
+
+# --- time ----------------------------------------------------------------------------------------------------------
+
+
+def describe_phases(files: LineFiles, run: Path) -> list[dict[str, float]]:
+    """How the time was split between playing and learning, along the run."""
+    table = files.read(run / TIMING, ("step", "rollout_share"))
+    steps, shares = table.columns["step"], table.columns["rollout_share"]
+    known = np.flatnonzero(np.isfinite(steps) & np.isfinite(shares))
+    chosen = known[:: max(1, -(-known.size // PHASE_POINTS))].tolist()
+    return [{"x": float(steps[i]), "rollout_share": float(shares[i])} for i in chosen]
+
+
+def _compile_seconds(files: LineFiles, run: Path) -> float | None:
+    column = files.read(run / TIMING, ("compile_seconds",)).columns["compile_seconds"]
+    known = column[np.isfinite(column)]
+    return float(known.sum()) if known.size else None
+
+
+def differences(named: Mapping[str, Config]) -> list[dict[str, Any]]:
+    """Settings in which runs differ; where a run's algorithm does not have one, a blank."""
+    tables = [{row["name"]: row["value"] for row in describe_settings(config)} for config in named.values()]
+    names = dict.fromkeys(name for table in tables for name in table)
+    rows = [{"name": name, "values": [table.get(name) for table in tables]} for name in names]
+    return [row for row in rows if len(set(row["values"])) > 1]

@@ -1,0 +1,203 @@
+"""Several runs at once as a page shows them: a population as a distribution, a search with its trials, runs side by side. No JAX here."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import math
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from courtside.dash.cards import make_spark, read_config
+from courtside.dash.details import differences, metric_names, read_series
+from courtside.dash.lines import LineFiles
+from courtside.dash.series import Axis, listed, plain
+from courtside.dash.shelf import kind_of
+from courtside.errors import ConfigError, CourtsideError
+from courtside.metric_names import score_metric
+from courtside.population.members import member_dirs
+from courtside.population.results import Member, read_results, sentence
+from courtside.statistics import quantiles, wilson_interval
+from courtside.storage import json_ready
+from courtside.tune.trials import SEARCH, STUDY, FinalRow, Search, Trial, read_search
+
+CURVE_POINTS = 100
+LEVELS = (0.1, 0.5, 0.9)
+MOST_COMPARED = 12
+MOST_TRIALS = 2_000
+
+
+# --- populations ---------------------------------------------------------------------------------------------------
+
+
+def describe_population(run: Path) -> dict[str, Any]:
+    """Members, their curves as quantiles and one by one, and the chance to pass by a step."""
+    results, metric = read_results(run), score_metric(read_config(run))
+    curves = results.curves
+    return {
+        "score_name": metric,
+        "members": [json_ready(asdict(member)) for member in results.members],
+        "curves": {
+            "steps": list(curves.steps), "levels": list(curves.levels),
+            "quantiles": [listed(np.asarray(row, np.float64)) for row in curves.quantiles],
+        },
+        "each": {folder.name: make_spark(folder, metric, CURVE_POINTS) for folder in member_dirs(run)},
+        "chance": [] if results.passes is None else [list(each) for each in results.passes.chance],
+        "sentences": sentence(results).splitlines(),
+        "worst": worst_member(results.members),
+    }  # fmt: skip
+
+
+def worst_member(members: Sequence[Member]) -> str | None:
+    """Who failed with the lowest score, else who scored lowest."""
+    scored = [member for member in members if member.final_score is not None]
+    ranked = sorted(scored, key=lambda member: (member.passed is not False, member.final_score or 0.0))
+    return ranked[0].name if ranked else None
+
+
+# --- searches ------------------------------------------------------------------------------------------------------
+
+
+def describe_search(run: Path) -> dict[str, Any]:
+    """The plan, every trial, what mattered, and the final round."""
+    search = read_search(run)
+    trials, trouble = read_trials_of(run)
+    first = [trial for trial in trials if trial.stage == 1]
+    return {
+        "stages": [asdict(stage) | {"done": sum(t.stage == stage.number for t in trials)} for stage in search.stages],
+        "axes": describe_axes(search),
+        "trials": [describe_trial(trial) for trial in trials[-MOST_TRIALS:]],
+        "importance": find_shares(search, first),
+        "leaderboard": [describe_final(row) for row in search.finals],
+        "plan": describe_plan(search),
+        "trouble": trouble,
+    }
+
+
+def read_trials_of(run: Path) -> tuple[list[Trial], str]:
+    """The trials so far, and why there are none where they cannot be read."""
+    if not (run / STUDY).is_file():
+        return [], "No trial is finished yet."
+    if importlib.util.find_spec("optuna") is None:
+        return [], 'The trials are in Optuna\'s file; to see them: pip install "courtside[tune]".'
+    from courtside.tune.study import read_trials
+
+    try:
+        with tempfile.TemporaryDirectory() as copy:  # Optuna writes to a study that it opens
+            copy_search(run, Path(copy))
+            return read_trials(copy), ""
+    except (CourtsideError, OSError, sqlite3.Error) as error:
+        return [], f"The trials cannot be read now: {error}"
+
+
+def copy_search(run: Path, folder: Path) -> None:
+    """What its trials are read from, as it stands at one moment; the search may be writing."""
+    shutil.copyfile(run / SEARCH, folder / SEARCH)
+    source = sqlite3.connect(f"{(run / STUDY).resolve().as_uri()}?mode=ro", uri=True, timeout=5)
+    with contextlib.closing(source), contextlib.closing(sqlite3.connect(folder / STUDY)) as target:
+        source.backup(target)
+
+
+def describe_axes(search: Search) -> list[dict[str, Any]]:
+    """The searched settings as axes of a chart."""
+    return [
+        {
+            "name": part.get("name"), "log": bool(part.get("log")), "low": plain(part.get("low")),
+            "high": plain(part.get("high")), "from_one": bool(part.get("from_one")), "values": part.get("values"),
+        }
+        for part in search.space
+    ]  # fmt: skip
+
+
+def describe_trial(trial: Trial) -> dict[str, Any]:
+    passed = round(trial.pass_share * len(trial.seeds))
+    return {
+        "number": trial.number, "stage": trial.stage, "score": plain(trial.score), "passed": passed,
+        "of": len(trial.seeds), "steps": trial.steps, "steps_to_pass": plain(trial.steps_to_pass),
+        "worst_tenth": plain(trial.worst_tenth), "values": json_ready(trial.settings), "origin": trial.origin,
+    }  # fmt: skip
+
+
+def find_shares(search: Search, first: Sequence[Trial]) -> list[dict[str, Any]] | None:
+    """How much each setting mattered; None where it cannot be told yet."""
+    if importlib.util.find_spec("optuna") is None:
+        return None
+    from courtside.tune.importance import find_importance
+
+    found = find_importance(search.space, list(first))
+    return [{"name": name, "share": share} for name, share in found.shares.items()] or None
+
+
+def describe_final(row: FinalRow) -> dict[str, Any]:
+    passed, steps = sum(row.passed), sorted(step for step in row.steps_to_pass if step is not None)
+    low, high = wilson_interval(passed, len(row.passed))
+    return {
+        "name": row.name, "passed": passed, "of": len(row.passed), "low": low, "high": high, "score": plain(row.score),
+        "median_steps": steps[len(steps) // 2] if steps else None, "worst_tenth": plain(row.worst_tenth),
+        "settings": json_ready(row.settings),
+    }  # fmt: skip
+
+
+def describe_plan(search: Search) -> str:
+    if not search.stages:
+        return "The plan is being made: the speed of this machine is measured first."
+    parts = [f"{stage.trials} settings for {stage.steps:,} steps with {stage.seeds} seeds" for stage in search.stages]
+    spent = f" {math.ceil(search.seconds / 60)} minutes spent so far." if search.seconds else ""
+    return f"{'; then '.join(parts)}; then a final round on {len(search.final_seeds) or 16} fresh seeds.{spent}"
+
+
+# --- side by side --------------------------------------------------------------------------------------------------
+
+
+def compare(files: LineFiles, runs: dict[str, Path], metric: str | None, axis: Axis, points: int) -> dict[str, Any]:
+    """Curves of one metric of several runs or populations, and the settings in which they differ."""
+    if not 1 <= len(runs) <= MOST_COMPARED:
+        raise ConfigError(f"{len(runs)} runs were named; name 1 to {MOST_COMPARED} to compare.")
+    configs = {name: read_config(run) for name, run in runs.items()}
+    shared = [metric_names(files, _any_member(run)) for run in runs.values()]
+    metrics = [name for name in shared[0] if all(name in names for names in shared)]
+    wanted = metric or score_metric(next(iter(configs.values())))
+    curves = [_curve(files, run, wanted, axis, points) for run in runs.values()]
+    titles = [{"name": name, "title": config.preset, "kind": kind_of(runs[name])} for name, config in configs.items()]
+    return {
+        "runs": [title | curve for title, curve in zip(titles, curves, strict=True)],
+        "metric": wanted, "metrics": metrics, "differences": differences(configs),
+    }  # fmt: skip
+
+
+def _any_member(run: Path) -> Path:
+    """Where the metrics of a run lie; those of a population in its first member."""
+    return next(iter(member_dirs(run)), run)
+
+
+def _curve(files: LineFiles, run: Path, metric: str, axis: Axis, points: int) -> dict[str, Any]:
+    folders = member_dirs(run)
+    if not folders:
+        return read_series(files, run, [metric], axis, points, None)["series"][metric]
+    each = [read_series(files, folder, [metric], axis, points, None)["series"][metric] for folder in folders]
+    return spread(each, points)
+
+
+def spread(curves: Sequence[dict[str, list[Any]]], points: int) -> dict[str, list[float | None]]:
+    """Several curves as their median and the range of most of them, on common places."""
+    known = [curve for curve in curves if curve["x"]]
+    if not known:
+        return {"x": [], "mean": [], "low": [], "high": []}
+    last = max(curve["x"][-1] for curve in known)
+    grid = np.linspace(0.0, last, min(points, 400) + 1)[1:]
+    rows = [_on(grid, curve) for curve in known]
+    low, middle, high = quantiles(np.stack(rows), LEVELS)
+    return {"x": grid.tolist(), "mean": listed(middle), "low": listed(low), "high": listed(high)}
+
+
+def _on(grid: np.ndarray, curve: dict[str, list[Any]]) -> np.ndarray:
+    """A curve at other places; NaN outside its own."""
+    values = np.array([np.nan if value is None else value for value in curve["mean"]], np.float64)
+    return np.interp(grid, curve["x"], values, left=np.nan, right=np.nan)

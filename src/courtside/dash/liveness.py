@@ -1,0 +1,40 @@
+"""Whether a run is being trained at this moment. A reader must not touch the lock that says so, only ask about it. No JAX here."""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from pathlib import Path
+
+from courtside.runlog import LOCK, TIMING
+
+FRESH_SECONDS = 20.0
+"""Where locks cannot be asked about, a run counts as training as long as its newest row is no older."""
+_FLOCK = "hhqqi4x"
+"""Linux's `struct flock`: kind, whence, start, length, process."""
+
+
+def is_training(run: Path) -> bool:
+    """Whether a process holds the run's lock; where that cannot be told, whether it wrote something just now."""
+    held = _is_held(run / LOCK)
+    return _is_fresh(run / TIMING) if held is None else held
+
+
+def _is_held(lock: Path) -> bool | None:
+    try:
+        import fcntl
+
+        with open(lock, "rb") as file:
+            asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            told = fcntl.fcntl(file.fileno(), fcntl.F_GETLK, asked)
+        return struct.unpack(_FLOCK, told)[0] != fcntl.F_UNLCK
+    except (ImportError, OSError, struct.error):
+        return None if lock.exists() else False
+
+
+def _is_fresh(path: Path) -> bool:
+    try:
+        return time.time() - path.stat().st_mtime < FRESH_SECONDS
+    except OSError:
+        return False

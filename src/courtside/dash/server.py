@@ -1,0 +1,333 @@
+"""The web server of `courtside watch`: pages and their data, read from run folders, nothing written to them. No JAX here.
+
+It is bound to this machine unless told otherwise, and then asks for a token. Every answer forbids scripts and resources from
+elsewhere; names and settings reach the page as data and are shown as text.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import mimetypes
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, cast
+
+import anyio.to_thread
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from courtside.dash import details, groups
+from courtside.dash.cards import Card, Cards, read_config
+from courtside.dash.lines import LineFiles
+from courtside.dash.opinions import Opinions, finding_json
+from courtside.dash.playable import list_episodes
+from courtside.dash.series import AXES, Axis
+from courtside.dash.shelf import Shelf, parent_of
+from courtside.dash.story import read_story
+from courtside.dash.walls import describe_wall
+from courtside.errors import ConfigError, CourtsideError
+from courtside.health.findings import is_news
+from courtside.wall_layout import FILE as WALL
+
+STATIC = Path(__file__).with_name("static")
+PAGES = ("/", "/run", "/population", "/search", "/compare", "/wall", "/replay")
+COOKIE, TOKEN = "courtside-token", "token"
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
+"""What a browser may call this machine; another name may be one that an attacker points here."""
+DEFAULT_POINTS = 400
+GROUP_SECONDS = 3.0
+"""A population or search that grows is read again this often at most."""
+MOST_FINDINGS = 3
+"""Of a run in the list."""
+
+
+@dataclass
+class Dash:
+    """What all answers are made from."""
+
+    shelf: Shelf
+    token: str | None = None
+    """What a browser must bring along; None where only this machine can ask."""
+    files: LineFiles = field(default_factory=LineFiles)
+
+    def __post_init__(self) -> None:
+        self.cards, self.opinions = Cards(self.shelf), Opinions(self.files)
+        self._groups: dict[str, tuple[Any, float, dict[str, Any]]] = {}
+        self._replays: Any = None
+        self._loading = threading.Lock()
+
+    # Every method below answers one question of the page; see `ANSWERS`.
+
+    def runs(self, asked: Request) -> Any:
+        return {"dir": str(self.shelf.folder), "runs": [self._card(card) for card in self.cards.all()]}
+
+    def _card(self, card: Card) -> dict[str, Any]:
+        found = None
+        if card.kind == "run":
+            run = self.shelf.folder / card.name
+            found = self.opinions.ask(run, self.cards.stamp(card.name)) if card.step else []
+        news = None if found is None else [each for each in found if is_news(each)][:MOST_FINDINGS]
+        told = None if news is None else [{"kind": each.kind, "title": each.title, "sick": each.sick} for each in news]
+        return card.to_json() | {"findings": told}
+
+    def run(self, asked: Request) -> Any:
+        name, run = self._asked(asked)
+        parts = {"wall": self.shelf.file(run, WALL).is_file(), "replays": len(list_episodes(run, read_config(run)))}
+        about = {"card": self._card(self.cards.one(name)), "parent": parent_of(name), "parts": parts}
+        return about | details.describe_run(self.files, run)
+
+    def series(self, asked: Request) -> Any:
+        _, run = self._asked(asked)
+        metrics = [metric for metric in asked.query_params.get("metrics", "").split(",") if metric]
+        span = None
+        if "from" in asked.query_params or "to" in asked.query_params:
+            span = (number_of(asked, "from", 0.0), number_of(asked, "to", float("inf")))
+        points = int(number_of(asked, "points", DEFAULT_POINTS))
+        return details.read_series(self.files, run, metrics, axis_of(asked), points, span)
+
+    def findings(self, asked: Request) -> Any:
+        name, run = self._asked(asked)
+        card, names = self.cards.one(name), tuple(details.metric_names(self.files, run))
+        found = self.opinions.look(run, self.cards.stamp(name))
+        return {"findings": [finding_json(each, card.score_name, names) for each in found], "looked_at": card.step}
+
+    def events(self, asked: Request) -> Any:
+        _, run = self._asked(asked)
+        return {"events": read_story(run)}
+
+    def population(self, asked: Request) -> Any:
+        return self._group(asked, groups.describe_population)
+
+    def search(self, asked: Request) -> Any:
+        return self._group(asked, groups.describe_search)
+
+    def _group(self, asked: Request, describe: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
+        """What is told of several runs together costs more, so it is kept until one of their files changes, and for a while."""
+        name, run = self._asked(asked)
+        card, now = self.cards.one(name), time.monotonic()
+        stamp = self.cards.stamp(name)
+        was, made, told = self._groups.get(name, (None, 0.0, {}))
+        if was is None or (was != stamp and now - made >= GROUP_SECONDS):
+            told = describe(run)
+            self._groups = {name: (stamp, now, told)}  # of the one that is being looked at
+        return {"card": self._card(card)} | told
+
+    def wall(self, asked: Request) -> Any:
+        """What every env shows now, where its run draws that."""
+        _, run = self._asked(asked)
+        return describe_wall(self.shelf.file(run, WALL), read_config(run).env.num_envs)
+
+    def replays(self, asked: Request) -> Any:
+        _, run = self._asked(asked)
+        return {"episodes": list_episodes(run, read_config(run))}
+
+    def replay(self, asked: Request) -> Any:
+        _, run = self._asked(asked)
+        return self._find_replays().find(run, asked.query_params.get("episode", "")).told
+
+    def replay_picture(self, asked: Request) -> bytes:
+        _, run = self._asked(asked)
+        frame = int(number_of(asked, "frame", 0))
+        return self._find_replays().picture(run, asked.query_params.get("episode", ""), frame)
+
+    def wall_picture(self, asked: Request) -> bytes:
+        _, run = self._asked(asked)
+        return self.shelf.file(run, WALL).read_bytes()
+
+    def _find_replays(self) -> Any:
+        """Who plays episodes; the first question loads JAX, which takes seconds."""
+        with self._loading:
+            if self._replays is None:
+                from courtside.dash.replays import Replays
+
+                self._replays = Replays()
+        return self._replays
+
+    def compare(self, asked: Request) -> Any:
+        names = list(dict.fromkeys(asked.query_params.getlist("name")))
+        runs = {name: self.shelf.find(name) for name in names}
+        points = int(number_of(asked, "points", DEFAULT_POINTS))
+        return groups.compare(self.files, runs, asked.query_params.get("metric"), axis_of(asked), points)
+
+    def _asked(self, asked: Request) -> tuple[str, Path]:
+        """The run that a question is about."""
+        name = asked.query_params.get("name")
+        if name is None:
+            raise ConfigError("No run was named; add ?name= and the name of one.")
+        return name, self.shelf.find(name)
+
+
+ANSWERS = (
+    "runs",
+    "run",
+    "series",
+    "findings",
+    "events",
+    "population",
+    "search",
+    "compare",
+    "wall",
+    "replays",
+    "replay",
+)
+
+
+def number_of(asked: Request, name: str, default: float) -> float:
+    """A number in the address."""
+    text = asked.query_params.get(name)
+    try:
+        number = default if text is None else float(text)
+    except ValueError:
+        number = float("nan")
+    if number != number or (name == "points" and not 0 < number < 1e6):
+        raise ConfigError(f"{name} is {str(text)[:40]!r}, but it must be a number.")
+    return number
+
+
+def axis_of(asked: Request) -> Axis:
+    axis = asked.query_params.get("x", "step")
+    if axis not in AXES:
+        raise ConfigError(f"x is {axis[:40]!r}, but it must be one of {', '.join(AXES)}.")
+    return cast(Axis, axis)
+
+
+# --- answers -------------------------------------------------------------------------------------------------------
+
+
+def make_app(shelf: Shelf, token: str | None = None, names: tuple[str, ...] = LOCAL_NAMES) -> ASGIApp:
+    """The whole server. `names` are the host names it answers to; empty takes any, which needs a token."""
+    dash = Dash(shelf, token)
+    routes = [Route(path, _page) for path in PAGES]
+    routes += [Route(f"/api/{name}", answer(getattr(dash, name))) for name in ANSWERS]
+    routes += [
+        Route("/api/wall.png", picture(dash.wall_picture)),
+        Route("/api/replay.png", picture(dash.replay_picture)),
+        Route("/static/{path:path}", _static),
+    ]
+    app = Starlette(routes=routes, middleware=[Middleware(GZipMiddleware, minimum_size=1_000, compresslevel=3)])
+    return Guard(app, token, names)
+
+
+def answer(make: Callable[[Request], Any]) -> Callable[[Request], Awaitable[Response]]:
+    """JSON of what a function returns, worked out in a thread; its errors of ours become one sentence."""
+
+    async def respond(asked: Request) -> Response:
+        try:
+            found = await anyio.to_thread.run_sync(make, asked)
+        except CourtsideError as error:
+            return _json({"error": str(error)}, 400 if isinstance(error, ConfigError) else 404)
+        except OSError:
+            return _json({"error": "The run's folder cannot be read; it may have been deleted just now."}, 404)
+        return _json(found)
+
+    return respond
+
+
+def _json(content: Any, status: int = 200) -> Response:
+    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    return Response(text, status, media_type="application/json")
+
+
+def picture(make: Callable[[Request], bytes]) -> Callable[[Request], Awaitable[Response]]:
+    """The PNG that a function returns."""
+
+    async def respond(asked: Request) -> Response:
+        try:
+            content = await anyio.to_thread.run_sync(make, asked)
+        except (CourtsideError, OSError):
+            return _json({"error": "There is no such picture."}, 404)
+        return Response(content, media_type="image/png")
+
+    return respond
+
+
+async def _page(asked: Request) -> Response:
+    """The one page; it names the files that belong to it by their content, so that a browser may keep them."""
+    text = (STATIC / "page.html").read_text().replace('"/static/', f'"/static/{edition()}/')
+    return Response(text, media_type="text/html; charset=utf-8")
+
+
+async def _static(asked: Request) -> Response:
+    """A file of the page itself; with the edition in front it never changes."""
+    name = asked.path_params["path"]
+    is_kept = name.startswith(f"{edition()}/")
+    path = (STATIC / name.removeprefix(f"{edition()}/")).resolve()
+    if not path.is_relative_to(STATIC.resolve()) or not path.is_file():
+        return _json({"error": "There is no such file."}, 404)
+    kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    headers = {"cache-control": "max-age=31536000, immutable"} if is_kept else {}
+    return Response(path.read_bytes(), media_type="text/javascript" if path.suffix == ".js" else kind, headers=headers)
+
+
+@cache
+def edition() -> str:
+    """Short name of all files of the page as they are now."""
+    files = sorted(path for path in STATIC.rglob("*") if path.is_file())
+    return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
+
+
+# --- who may ask ---------------------------------------------------------------------------------------------------
+
+
+class Guard:
+    """Lets nobody in who may not ask, and puts the same headers on every answer."""
+
+    def __init__(self, app: ASGIApp, token: str | None, names: tuple[str, ...]) -> None:
+        self._app, self._token, self._names = app, token, names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_guarded(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                there = {name for name, _ in message.get("headers", [])}
+                own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                message["headers"] = [*message.get("headers", []), *(pair for pair in own if pair[0] not in there)]
+            await send(message)
+
+        refused = self._refuse(Request(scope))
+        await (refused or self._app)(scope, receive, send_guarded)
+
+    def _refuse(self, asked: Request) -> Response | None:
+        """An answer for who may not come in, or has just shown the token; None for all others."""
+        host = asked.headers.get("host", "")
+        if self._names and host.rpartition(":")[0] not in self._names and host not in self._names:
+            return _json({"error": "This server answers on this machine only; use --host to open it to others."}, 403)
+        if self._token is None:
+            return None
+        if self._is_right(asked.query_params.get(TOKEN, "")):
+            return self._let_in(asked)
+        if self._is_right(asked.cookies.get(COOKIE, "")):
+            return None
+        return _json({"error": "Open the address with the token that `courtside watch` printed."}, 401)
+
+    def _is_right(self, shown: str) -> bool:
+        return hmac.compare_digest(shown.encode(), (self._token or "").encode())
+
+    def _let_in(self, asked: Request) -> Response:
+        """Keep the token in a cookie, so that it does not stay in the address."""
+        rest = [(name, value) for name, value in asked.query_params.multi_items() if name != TOKEN]
+        response = RedirectResponse(str(asked.url.replace(query="").include_query_params(**dict(rest))))
+        response.set_cookie(COOKIE, self._token or "", httponly=True, samesite="strict")
+        return response

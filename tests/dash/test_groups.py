@@ -1,0 +1,122 @@
+"""Populations, searches and runs side by side, as their pages get them."""
+
+import json
+import shutil
+
+import pytest
+from made_runs import make_config, make_run
+from served import serve
+
+from courtside import runlog
+from courtside.config import to_json
+from courtside.tune import study
+from courtside.tune.space import make_space
+from courtside.tune.space import to_json as space_to_json
+from courtside.tune.tables import Range
+from courtside.tune.trials import STUDY, FinalRow, Search, Stage, write_search
+
+POPULATION, SEARCH = "many-20260101-000000-000000", "tune-20260101-000000-000000"
+
+
+def make_population(runs):
+    folder = runs / POPULATION
+    folder.mkdir(parents=True)
+    runlog.write_config(folder, make_config(seeds=3))
+    for i in range(3):
+        make_run(folder / "members", f"{i:02d}", updates=100 if i else 30, seed=1 + i)
+
+
+def make_search(runs):
+    """A search over two settings, with three trials of which one is still running."""
+    folder = runs / SEARCH
+    folder.mkdir()
+    config = make_config()
+    space = make_space(config, ["gamma=0.9..0.99", "learning_rate=log(1e-4,1e-2)"], [])
+    stages = (Stage(1, 3, 10_000, 2, 3),)
+    final = FinalRow("winner", {"gamma": 0.95}, to_json(config), (7, 8), (True, False), (5_000, None), (1.0, 0.2), 1.0, 0.5, 0.2, 10_000)  # fmt: skip
+    search = Search(
+        to_json(config), space_to_json(space), {"trials": 3}, {}, stages=stages, finals=(final,), seconds=90.0
+    )
+    write_search(folder, search)
+    settings = [{part.name: value for part, value in zip(space, _values(space, i), strict=True)} for i in range(3)]
+    facts = [{"stage": 1, "seeds": [1, 2], "steps": 10_000, "origin": i} for i in range(3)]
+    with study.open_book(folder, search) as book:
+        study.start_trials(book, space, 0, settings, facts)
+        for i in (0, 1):
+            study.finish_trial(book, i, study.Score(0.5 + i, 0.5, 0.1, 4_000), [])
+    return folder
+
+
+def _values(space, i):
+    """The lowest value of each setting, or the highest."""
+    ends = [(part.low, part.high) if isinstance(part, Range) else part.values for part in space]
+    return [values[0] if i else values[-1] for values in ends]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("groups")
+    make_population(folder)
+    make_search(folder)
+    make_run(folder, learning_rate="1e-3")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def served(runs):
+    with serve(runs) as found:
+        yield found
+
+
+def test_each_is_listed_as_what_it_is(served):
+    kinds = {card["name"]: card["kind"] for card in served.get("/api/runs").json["runs"]}
+    assert kinds == {POPULATION: "population", SEARCH: "search", "made-20260102-030405-abcdef": "run"}
+
+
+def test_a_population_is_a_distribution(served):
+    found = served.get(f"/api/population?name={POPULATION}").json
+    assert found["card"]["members"] == 3
+    assert [member["name"] for member in found["members"]] == ["00", "01", "02"]
+    assert found["worst"] == "00"
+    assert set(found["each"]) == {"00", "01", "02"}
+    low, middle, high = (row[10] for row in found["curves"]["quantiles"])
+    assert low <= middle <= high
+    assert found["chance"][-1][1] == pytest.approx(2 / 3, abs=0.34)
+    assert found["sentences"]
+    assert served.get(f"/api/run?name={POPULATION}/members/02").json["parent"] == POPULATION
+
+
+def test_a_search_is_told_with_its_trials_and_is_not_written_to(served, runs):
+    before = (runs / SEARCH / STUDY).read_bytes(), sorted(path.name for path in (runs / SEARCH).iterdir())
+    found = served.get(f"/api/search?name={SEARCH}").json
+    assert [(trial["number"], trial["score"]) for trial in found["trials"]] == [(0, 0.5), (1, 1.5)]
+    assert {axis["name"] for axis in found["axes"]} >= {"gamma", "learning_rate"}
+    assert found["stages"][0]["done"] == 2
+    (winner,) = found["leaderboard"]
+    assert (winner["passed"], winner["of"], winner["median_steps"]) == (1, 2, 5_000)
+    assert "fresh seeds" in found["plan"]
+    assert before == ((runs / SEARCH / STUDY).read_bytes(), sorted(path.name for path in (runs / SEARCH).iterdir()))
+
+
+def test_a_search_without_a_study_says_so(served, runs, tmp_path):
+    shutil.copytree(runs / SEARCH, runs / "young-20260101-000000-000000")
+    (runs / "young-20260101-000000-000000" / STUDY).unlink()
+    try:
+        found = served.get("/api/search?name=young-20260101-000000-000000").json
+        assert found["trials"] == []
+        assert found["trouble"] == "No trial is finished yet."
+    finally:
+        shutil.rmtree(runs / "young-20260101-000000-000000")
+
+
+@pytest.mark.parametrize("axis", ["step", "update", "time"])
+def test_a_population_beside_a_run(served, axis):
+    found = served.get(f"/api/compare?name={POPULATION}&name=made-20260102-030405-abcdef&x={axis}").json
+    many, one = found["runs"]
+    assert (many["kind"], one["kind"]) == ("population", "run")
+    known = [i for i, value in enumerate(many["mean"]) if value is not None]
+    assert all(many["low"][i] <= many["mean"][i] <= many["high"][i] for i in known)
+    differences = {row["name"]: row["values"] for row in found["differences"]}
+    assert differences["learning_rate"][1] == "1e-3"
+    assert json.dumps(found)
+    assert served.get("/api/compare").status == 400

@@ -1,0 +1,183 @@
+"""The pages in a real browser, on a real run that trains meanwhile. Skipped only where there is no Chromium."""
+
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+from made_runs import make_run, write_rows
+from test_groups import POPULATION, SEARCH, make_population, make_search
+
+from courtside import runlog
+
+playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine; Debian: apt-get install chromium")
+QUIET = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"  # fmt: skip
+NASTY = "<img src=x onerror=document.title='broken'>"
+SICK = "sick-20260101-000000-000000"
+
+
+def make_sick(runs):
+    """Its entropy is gone long before it learned anything."""
+    run = make_run(runs, SICK)
+    rows = runlog.read_rows(run)
+    for row in rows:
+        row |= {
+            "losses/entropy": 0.69 if row["update"] < 20 else 1e-6,
+            "charts/episodic_return": 0.1,
+            f"env/{NASTY}": 1.0,
+        }
+    write_rows(run / runlog.METRICS, rows)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("watched")
+    make_population(folder)
+    make_search(folder)
+    make_sick(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(runs):
+    """A run that trains as long as the tests of this file last."""
+    command = [
+        sys.executable,
+        "-m",
+        "courtside",
+        "train",
+        "cartpole",
+        "--runs-dir",
+        str(runs),
+        "--total-timesteps",
+        "1e9",
+    ]
+    with subprocess.Popen([*command, "--eval-every", "50000"], stdout=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 90
+        while not (found := list(runs.glob("cartpole-*/checkpoints/*.safetensors"))):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        yield found[0].parent.parent.name
+        process.terminate()
+
+
+@pytest.fixture(scope="module")
+def address(runs):
+    command = [sys.executable, "-m", "courtside", "watch", str(runs), "--port", "0", "--no-open"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield next(word for word in process.stdout.readline().split() if word.startswith("http"))
+        process.terminate()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=BROWSER, args=QUIET.split())
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A page that fails the test where a script does."""
+    context, complaints = browser.new_context(), []
+    made = context.new_page()
+    made.on("pageerror", lambda error: complaints.append(str(error)))
+    made.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    made.set_default_timeout(30_000)
+    yield made
+    context.close()
+    assert complaints == []
+
+
+def number_in(text):
+    return int(re.search(r"[\d,]+", text)[0].replace(",", ""))
+
+
+def test_a_running_run_is_listed_and_moves(page, address, trained):
+    page.goto(address)
+    row = page.locator("tr", has_text=trained)
+    row.get_by_text("training").wait_for()
+    page.get_by_role("searchbox").or_(page.get_by_role("textbox")).first.fill("sick")
+    row.wait_for(state="hidden")
+    page.locator("tr", has_text=SICK[:8]).first.wait_for()
+
+
+def test_curves_of_a_run_grow_while_it_trains(page, address, trained):
+    page.goto(f"{address}run?name={trained}")
+    progress = (
+        page.locator("main").get_by_text(re.compile(r"[\d,]+ of 1,000,000,\d+ steps|[\d,]+ of [\d,]+ steps")).first
+    )
+    before = number_in(progress.inner_text())
+    page.locator("canvas").first.wait_for()
+    deadline = time.monotonic() + 30
+    while number_in(progress.inner_text()) <= before:
+        assert time.monotonic() < deadline, "the page stands still"
+        page.wait_for_timeout(200)
+    assert page.locator("figure, .chart, canvas").count() >= 3
+    page.get_by_text("Sum of rewards of an episode").first.wait_for()
+
+
+def test_a_finding_is_told_and_leads_to_its_chart(page, address, trained):
+    page.goto(f"{address}run?name={SICK}")
+    page.get_by_text("exploration is over too early", exact=False).first.wait_for()
+    page.get_by_text("What to do:").first.wait_for()
+    page.get_by_role("link", name="See it on the chart").first.click()
+    page.locator("canvas").first.wait_for()
+
+
+def test_markup_in_a_name_is_shown_as_text(page, address):
+    page.goto(f"{address}run?name={SICK}")
+    page.get_by_text(NASTY, exact=False).first.wait_for(state="attached")
+    assert "broken" not in page.title()
+    assert page.locator("main img").count() == 0
+
+
+def test_a_population_and_its_worst_member(page, address):
+    page.goto(f"{address}population?name={POPULATION}")
+    page.locator("canvas").first.wait_for()
+    page.get_by_role("link", name="Worst member: 00").click()
+    page.wait_for_url(re.compile(r"/run\?name=.*members"))
+
+
+def test_a_search_shows_its_leaderboard(page, address):
+    page.goto(f"{address}search?name={SEARCH}")
+    page.get_by_text("winner").first.wait_for()
+    page.get_by_text("learning_rate").first.wait_for(state="attached")
+
+
+def test_runs_are_compared(page, address, trained):
+    page.goto(f"{address}compare?name={SICK}&name={trained}")
+    page.locator("canvas").first.wait_for()
+    page.get_by_text("total_timesteps").first.wait_for()
+
+
+def test_an_episode_can_be_gone_through(page, address, trained):
+    page.set_default_timeout(90_000)
+    page.goto(f"{address}replay?name={trained}")
+    scrubber = page.get_by_role("slider", name="Frame")
+    scrubber.wait_for()
+    page.get_by_text("Action probabilities").wait_for()
+    scrubber.focus()
+    scrubber.press("ArrowRight")
+    page.get_by_text(re.compile(r"^2 of \d+, reward 1")).wait_for()
+    shown = page.locator("img.screen")
+    assert shown.evaluate("image => image.decode().then(() => image.naturalWidth)") > 50
+    assert "frame=1" in shown.get_attribute("src")
+
+
+def test_a_run_that_is_deleted_is_told(browser, address, runs):
+    gone = make_run(runs, "gone-20260101-000000-000000")
+    page = browser.new_page()
+    page.goto(f"{address}run?name={gone.name}")
+    page.locator("canvas").first.wait_for()
+    shutil.rmtree(gone)
+    page.reload()
+    page.get_by_text("it may have been deleted").first.wait_for()
+    page.close()

@@ -156,8 +156,9 @@ def _explain_finished(run_dir: Path, config: Config, stop: ScoreStop | None) -> 
             "`courtside eval`; to train longer, start a new run with a higher --quit-threshold or none."
         )
     return (
-        f"The run {run_dir.name} is finished: all {config.run.total_timesteps:,} steps are done. "
-        "Give a larger --total-timesteps to train on, or evaluate it with `courtside eval`."
+        f"The run {run_dir.name} is finished: all {config.num_updates * config.batch_size:,} steps of its whole updates are done. "
+        f"Give a larger --total-timesteps to train on, {config.batch_size:,} more for each update, or evaluate it with "
+        "`courtside eval`."
     )
 
 

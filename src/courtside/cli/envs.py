@@ -33,8 +33,10 @@ def main(args: list[str]) -> int:
     parser.add_argument("name", metavar="NAME", nargs="?", help="one world: its options, agents and spaces")
     parser.add_argument("--json", action="store_true", help="print them as JSON, with their complete spaces")
     found = parser.read(args)
-    if found.name == atari_ids.KIND:
-        print(json.dumps(list(atari_ids.GAMES)) if found.json else "\n".join(games_page()))
+    if found.name in (atari_ids.KIND, gba_ids.KIND):
+        is_atari = found.name == atari_ids.KIND
+        games, lines = (atari_ids.GAMES, games_page()) if is_atari else (gba_ids.GAMES, cartridges_page())
+        print(json.dumps(list(games)) if found.json else "\n".join(lines))
         return 0
     if found.name is not None and (source := registry.find_env(found.name)).kind == atari_ids.KIND:
         print(json.dumps(game_record(source)) if found.json else "\n".join(game_page(source)))
@@ -81,6 +83,13 @@ def one_page(entry: registry.EnvEntry) -> list[str]:
     }
     lines = [f"{entry.name}: {entry.about}", "", *(f"{name:<16} {text}" for name, text in facts.items()), ""]
     return lines + option_lines(registry.world_options(entry.name))
+
+
+def cartridges_page() -> list[str]:
+    """The games of the Game Boy Advance that we have a description of, and how to bring another."""
+    known = [f"  {gba_ids.PREFIX}{game}" for game in gba_ids.GAMES]
+    own = f"  {gba_ids.PREFIX}MODULE:NAME   a description of your own (docs/emerald.md)"
+    return ["Games of the Game Boy Advance; the cartridge is yours (--rom PATH)", "", *known, own]
 
 
 def games_page() -> list[str]:

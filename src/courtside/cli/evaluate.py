@@ -134,11 +134,17 @@ def chosen(result: Any) -> str:
     return "deterministic actions" if result.deterministic else "sampled actions"
 
 
+def _games(result: Any) -> str:
+    if not result.whole_games:
+        return ""
+    return " whole game" if result.episodes == 1 else " whole games"
+
+
 def describe(result: Any) -> list[str]:
     """The score in a few lines."""
     return [
         f"checkpoint  {result.checkpoint} (step {count(result.step)})",
-        f"episodes    {count(result.episodes)}{' whole games' if result.whole_games else ''}, {chosen(result)}",
+        f"episodes    {count(result.episodes)}{_games(result)}, {chosen(result)}",
         f"{'score' if result.whole_games else 'return':<12}mean {figure(result.mean)}, std {figure(result.std)}",
         f"            IQM {figure(result.iqm)} (95% interval {figure(result.iqm_low)} to {figure(result.iqm_high)})",
         *(_rows("agents", result.agents) if len(result.agents) > 1 else []),

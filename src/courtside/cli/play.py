@@ -16,7 +16,7 @@ ABOUT = """Play a world with the keyboard, in this terminal.
 ENV is a name from `courtside envs` whose agents have discrete actions, or module:Class for your own JAX world; gba:game with
 --rom PATH (`emerald` for short) is the console's game: arrows, x and z for A and B, Enter for Start.
 Grid worlds: arrows (or a, s, w) turn and walk, p picks up, d drops, t toggles, the space bar does nothing. Tab moves another
-agent, the others stand still. Any world: the digits are its actions, r restarts, q quits.
+agent, the others stand still. Any of these: the digits are its actions. Everywhere r restarts and q quits.
 --env-options NAME=VALUE ... tells the world something, --opponent blue=random lets a policy, a script or a run play others."""
 
 

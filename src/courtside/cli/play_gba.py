@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 from typing import Any
 
@@ -42,17 +43,20 @@ def play_terminal(table: Any) -> None:
     coloured = not os.environ.get("NO_COLOR")
     with Console(sys.stdin.fileno()) as console:
         console.draw("starting the game ...")
-        player.run(table, read_keys(console.descriptor), lambda table: console.draw(player.describe(table, coloured)))
+        size = shutil.get_terminal_size()
+        dot = player.dot_size(size.columns, size.lines)
+        player.run(table, read_keys(console.descriptor), lambda t: console.draw(player.describe(t, coloured, dot)))
 
 
 def play_keys(table: Any, keys: str) -> None:
     from courtside.hosts.gba import player
     from courtside.play import split_keys
 
-    pressed = split_keys(keys)
+    words = keys.split()
+    pressed = words if words and set(words) <= player.NAMES else split_keys(keys)
     player.check_keys(pressed)
     player.run(table, pressed, lambda table: None)
-    print(player.describe(table, sys.stdout.isatty() and not os.environ.get("NO_COLOR")))
+    print(player.describe(table, sys.stdout.isatty() and not os.environ.get("NO_COLOR"), player.HALF))
 
 
 def write_film(path: str, table: Any) -> str:

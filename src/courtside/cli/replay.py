@@ -7,13 +7,14 @@ import math
 from pathlib import Path
 from typing import Any
 
+from courtside import runlog
 from courtside.cli.arguments import Parser
 from courtside.cli.numbers import count, figure
+from courtside.errors import ConfigError
 
 ABOUT = """Play a recorded episode of a GBA game again, see whether it ends as it did, and make a video of it.
 
-FOLDER is an episode (RUN/trajectories/00/episode_0003), or one that holds some, such as the run's own: then the newest is
-taken. The video shows the screen, sixteen times as fast as it was played, above a plot of what each reward component paid."""
+FOLDER is an episode (RUN/trajectories/00/episode_0003), or a run by its folder, its name or `last`: then the newest is taken. The video shows the screen, sixteen times as fast as it was played, above a plot of what each reward component paid."""
 
 
 def main(args: list[str]) -> int:
@@ -22,10 +23,11 @@ def main(args: list[str]) -> int:
     from courtside.hosts.gba.trajectories import find_episode, read_trajectory
     from courtside.video import check_path
 
-    folder = find_episode(Path(found.folder))
+    place = Path(found.folder) if Path(found.folder).is_dir() else runlog.find_run(found.folder)
+    folder = find_episode(place)
     video = check_path(found.video or folder / "replay.mp4")
     trajectory = read_trajectory(folder)
-    frames = render_video(video, trajectory, Path(found.rom), speed=found.speed)
+    frames = render_video(video, trajectory, Path(found.rom or find_rom(folder)), speed=found.speed)
     for line in describe(folder, trajectory, video, frames):
         print(line)
     return 0
@@ -34,7 +36,7 @@ def main(args: list[str]) -> int:
 def make_parser() -> Parser:
     parser = Parser("replay", ABOUT)
     parser.add_argument("folder", metavar="FOLDER", help="the episode, or a folder of some")
-    parser.add_argument("--rom", metavar="FILE", required=True, help="the ROM that it was played on")
+    parser.add_argument("--rom", metavar="FILE", help="the ROM that it was played on (default: where the run had it)")
     parser.add_argument("--video", metavar="FILE", help=".mp4 or .gif to write (default: replay.mp4 in the episode)")
     parser.add_argument("--speed", metavar="X", type=_speed, default=16.0, help="times as fast as the console (16)")
     return parser
@@ -48,6 +50,14 @@ def _speed(text: str) -> float:
     if not 0.1 <= speed <= 1000:
         raise argparse.ArgumentTypeError(f"found {text!r}, expected a number from 0.1 to 1000")
     return speed
+
+
+def find_rom(episode: Path) -> str:
+    """Where the run that an episode belongs to had its cartridge."""
+    for folder in episode.resolve().parents[1:4]:
+        if (folder / runlog.CONFIG).is_file() and (rom := runlog.read_config(folder).env.rom):
+            return rom
+    raise ConfigError("The episode lies in no run folder that knows its ROM; give it: --rom FILE.")
 
 
 def describe(folder: Path, trajectory: Any, video: Path, frames: int) -> list[str]:

@@ -20,7 +20,7 @@ from courtside.hosts.kinds import full_id, kind_of
     [
         ("atari:breakout", "atari:breakout", ""),
         ("atari:SpaceInvaders", "atari:space_invaders", ""),
-        ("BreakoutNoFrameskip-v4", "atari:breakout", "runs as atari:breakout. "),
+        ("BreakoutNoFrameskip-v4", "atari:breakout", "runs as atari:breakout, unless --env-options say otherwise. "),
         ("Breakout-v4", "atari:breakout", "2 to 4 frames"),
         ("BreakoutDeterministic-v4", "atari:breakout", "the 4 frames"),
         ("ALE/UpNDown-v5", "atari:up_n_down[sticky=0.25]", "the 4 frames"),

@@ -13,7 +13,7 @@ from homebrew import catch, quest, quest_player, word
 from courtside.cli import main
 from courtside.errors import CheckpointError, ConfigError
 from courtside.hosts.emerald.save_file import find_fault
-from courtside.hosts.gba import game, ids, observation, options
+from courtside.hosts.gba import game, ids, observation, options, player
 from courtside.hosts.gba.check import run_gba_checks
 from courtside.hosts.gba.core import CORE_VARIABLE
 from courtside.hosts.gba.make import build_env, describe_env
@@ -313,6 +313,24 @@ def test_every_check_passes_and_says_what_it_found(build):
     assert "Littleroot at (4, 3), walking; 0 badges, money 3,000" in notes
 
 
+@pytest.mark.parametrize(("columns", "lines", "dot"), [(200, 60, 2), (119, 60, 3), (80, 24, 5), (20, 10, 8)])
+def test_the_picture_is_as_fine_as_the_terminal_has_room_for(columns, lines, dot):
+    assert player.dot_size(columns, lines) == dot
+    rows = player.picture(np.zeros((160, 240, 3), np.uint8), False, dot).splitlines()
+    assert {len(row) for row in rows} == {240 // dot}
+    assert len(rows) == 160 // dot // 2
+
+
+def test_a_film_is_as_fast_as_the_game_unless_steps_are_long(build):
+    assert build("CATCH").metadata["render_fps"] == 15
+    assert build(frame_skip=24).metadata["render_fps"] == 10
+
+
+def test_states_cannot_be_stored_by_place_where_a_game_tells_none(build):
+    with pytest.raises(ConfigError, match=r"gba:games:CATCH does not tell where a state is"):
+        build("CATCH", atlas_start=0.5)
+
+
 def test_a_person_can_play(roms, capsys, tmp_path):
     keys, rom = "\x1b[A" * 3 + "\x1b[C" * 3, str(roms / f"{quest.CODE}.gba")
     film = tmp_path / "film.gif"
@@ -322,6 +340,10 @@ def test_a_person_can_play(roms, capsys, tmp_path):
     assert "badge_rew 10" in page
     assert "episode 1: step 6" in page
     assert film.is_file()
+    assert main(["play", "gba:games:QUEST", "--rom", rom, "--keys", "up up up right right right"]) == 0
+    assert "1 badge, money 3,500" in capsys.readouterr().out
     assert main(["play", "gba:games:QUEST", "--rom", rom, "--keys", "k"]) == 2
+    assert main(["envs", "gba"]) == 0
+    assert "gba:emerald" in capsys.readouterr().out
     assert main(["envs", "emerald"]) == 0
     assert "flips_pay" in capsys.readouterr().out

@@ -108,17 +108,24 @@ CHILD = """
 import sys
 sys.path[:] = {path!r}
 import test_gba_training
-test_gba_training.train_small_preset(sys.argv[1], sys.argv[2])
+from courtside import session
+folder = sys.argv[2]
+session.resume(folder) if sys.argv[1] == "resume" else test_gba_training.train_small_preset(sys.argv[1], folder)
 """
+
+
+def start(*arguments):
+    """Train or resume in a process of its own: how many cores share the images is decided when JAX starts there."""
+    code = CHILD.format(path=[str(Path(__file__).parent), *sys.path])
+    return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)])
 
 
 def test_the_preset_killed_at_once_goes_on_bit_for_bit(rom, tmp_path):
     """Everything that the real game has but the cartridge; `kill -9` right after a checkpoint or while one is written."""
-    whole = train_small_preset(rom, tmp_path / "whole").run_dir
+    assert start(rom, tmp_path / "whole").wait(120) == 0
+    (whole,) = (tmp_path / "whole").iterdir()
     assert sorted(path.name for path in (whole / wall.FRAMES).iterdir()) == ["00.png", "01.png"]
-    command = [sys.executable, "-c", CHILD.format(path=[str(Path(__file__).parent), *sys.path])]
-    child = subprocess.Popen([*command, str(rom), str(tmp_path / "killed")])
-    deadline = time.monotonic() + 120
+    child, deadline = start(rom, tmp_path / "killed"), time.monotonic() + 120
     while not (saved := list((tmp_path / "killed").glob("*/checkpoints/update-*[3-5].safetensors"))):
         assert child.poll() is None, "it ended before it could be killed"
         assert time.monotonic() < deadline
@@ -126,7 +133,8 @@ def test_the_preset_killed_at_once_goes_on_bit_for_bit(rom, tmp_path):
     child.kill()
     child.wait()
     (run,) = (tmp_path / "killed").iterdir()
-    assert outcome(session.resume(run).run_dir) == outcome(whole), saved
+    assert start("resume", run).wait(120) == 0
+    assert outcome(run) == outcome(whole), saved
 
 
 def test_a_run_goes_on_with_its_own_cartridge_alone(whole, rom, tmp_path):

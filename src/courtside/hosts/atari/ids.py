@@ -93,7 +93,10 @@ def recognise(env_id: str) -> Found | None:
             f"{env_id} shows the console's memory instead of the picture, which is not offered; take {PREFIX}{game}."
         )
     name = write_name(game, {} if parts["v"] == "4" else {"sticky": str(OWN_STICKY)})
-    return Found(name, f"{env_id} runs as {PREFIX}{name}{_describe_change(parts)}.{_describe_original(parts)}")
+    return Found(
+        name,
+        f"{env_id} runs as {PREFIX}{name}{_describe_change(parts)}, unless --env-options say otherwise.{_describe_original(parts)}",
+    )
 
 
 def is_of_game(gym_id: str) -> bool:

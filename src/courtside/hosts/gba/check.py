@@ -64,6 +64,6 @@ def _wait_for(env: GbaGame, is_so: Callable[[], bool]) -> bool:
     return is_so()
 
 
-CARTRIDGE = Check("cartridge", "the dump is the right one", _check_cartridge)
+CARTRIDGE = Check("cartridge", "the dump is one that the description takes", _check_cartridge)
 STARTS = Check("starts", "the game starts and shows something", _check_start)
 MEMORY = Check("memory", "the game's memory can be read", _check_memory)

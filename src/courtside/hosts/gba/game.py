@@ -17,7 +17,7 @@ from jaxtyping import Float32, UInt8, UInt16
 from courtside import spaces
 from courtside.errors import CheckpointError, ConfigError
 from courtside.hosts.atari import saved
-from courtside.hosts.gba import observation
+from courtside.hosts.gba import ids, observation
 from courtside.hosts.gba.core import FRAMES_PER_SECOND, Emulator
 from courtside.hosts.gba.description import GameDescription, Press
 from courtside.hosts.gba.logbook import Logbook
@@ -26,8 +26,9 @@ from courtside.hosts.gba.rom import identify as identify_rom
 from courtside.hosts.gba.rom import require
 from courtside.storage import explain
 
-FILM_SPEED = 4
-"""How many times as fast as the game a film of it is: at its own speed there are two or three steps in a second."""
+FILM_SPEED, FILM_FPS = 4, 10
+"""A film shows a frame for each step. Where a step lasts long it is faster than the game, so many times at most, up to so many
+frames a second: at its own speed Emerald would have two or three."""
 REWARDS = "rewards/"
 """What names of the rewards' arrays begin with in a saved state."""
 
@@ -57,6 +58,11 @@ class GbaGame:
 
     def __init__(self, told: Told) -> None:
         self.told, self.description, self.options = told, told.description, told.options
+        if self.options.atlas_start > 0.0 and self.description.place is None:
+            raise ConfigError(
+                f"atlas_start is {self.options.atlas_start:g}, but {ids.PREFIX}{told.game} does not tell where a state is; give its "
+                "description a `place`, or leave atlas_start out."
+            )
         self.emulator = open_cartridge(told)
         # Now, while the cartridge's own memory is as it came: what an agent saves in the game must not be in its start.
         self._start = find_start(self.emulator, self.description, self.options)
@@ -65,8 +71,8 @@ class GbaGame:
         self.observation = observation.SPACE
         self.action = spaces.Discrete(len(self.description.actions))
         self.action_names = self.description.action_names
-        fps = FILM_SPEED * FRAMES_PER_SECOND / (self.options.frame_skip + 1)
-        self.metadata = {"render_fps": max(1, round(fps))}
+        own = FRAMES_PER_SECOND / (self.options.frame_skip + 1)
+        self.metadata = {"render_fps": max(1, round(max(own, min(FILM_SPEED * own, FILM_FPS))))}
         self.rewards = self.description.make_rewards(told.everything, self.emulator.read)
         self.logbook = Logbook(told, self.emulator, self.rewards)
         self._eye = observation.Eye(self.options.shows_sideways)

@@ -148,7 +148,8 @@ def require_rom(name: str) -> None:
         )
     for what, path in (("ROM", options.rom), ("save file", options.save), ("saved state", options.start)):
         if path and not Path(path).is_file():
-            raise ConfigError(f"There is no {what} at {path}; give the path of a file.")
+            how = "--rom PATH" if what == "ROM" else "the path of a file"
+            raise ConfigError(f"There is no {what} at {path}; give {how}.")
 
 
 def for_evaluation(env_id: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from courtside.errors import ConfigError
-from courtside.hosts.gba.core import key_mask
+from courtside.hosts.gba.core import HEIGHT, WIDTH, key_mask
 from courtside.hosts.gba.game import GbaGame
 
 KEYS = {
@@ -21,9 +21,13 @@ KEYS = {
 }  # fmt: skip
 """Key of the terminal -> key of the console."""
 WAIT, RESTART, QUIT = "space", "r", "q"
-HELP = "arrows walk, x A, z B, Enter Start, s Select, a L, d R, Space waits, r restarts, q quits"
-HALF = 2
-"""Pixels of the screen, a side, that one half of a letter shows."""
+HELP = "arrows walk, x A, z B, Enter Start, s Select, a L, d R, Space waits, r restarts, q quits; in --keys also by name: left up x space"
+NAMES = {*KEYS, WAIT, RESTART, QUIT}
+"""Keys that can be told by name, with blanks between."""
+HALF, SMALLEST = 2, 8
+"""Pixels of the screen, a side, that one half of a letter shows, and the most where a terminal is small."""
+WORDS = 5
+"""Lines below the picture."""
 BRIGHTNESS = " .:-=+*#%@"
 
 
@@ -96,20 +100,27 @@ def run(table: Table, keys: Iterable[str], show: Callable[[Table], None]) -> Non
     finish(table)
 
 
-def describe(table: Table, coloured: bool) -> str:
+def dot_size(columns: int, lines: int) -> int:
+    """The finest picture that a terminal has room for."""
+    fits = (n for n in range(HALF, SMALLEST) if WIDTH // n <= columns and HEIGHT // n // 2 + WORDS <= lines)
+    return next(fits, SMALLEST)
+
+
+def describe(table: Table, coloured: bool, dot: int = HALF) -> str:
     """Everything that the player sees."""
     game = table.game
     knows = "its memory makes no sense now" if game.state is None else game.description.describe(game.state)
     paid = ", ".join(f"{name} {amount:.4g}" for name, amount in game.rewards.totals.items() if amount)
     ending = f" | ended: {table.ending}" if table.ending else ""
     standing = f"step {table.num_steps} | reward {table.earned:.3f}{ending}"
-    return "\n".join([picture(game.render(), coloured), knows, paid or "nothing is paid yet", standing, HELP])
+    return "\n".join([picture(game.render(), coloured, dot), knows, paid or "nothing is paid yet", standing, HELP])
 
 
-def picture(screen: UInt8[np.ndarray, "160 240 3"], coloured: bool) -> str:
-    """The screen as text, 120 letters wide; each shows two dots, one above the other, where there are colours."""
-    height, width = screen.shape[0] // HALF, screen.shape[1] // HALF
-    dots = screen.reshape(height, HALF, width, HALF, 3).mean(axis=(1, 3)).astype(int)
+def picture(screen: UInt8[np.ndarray, "160 240 3"], coloured: bool, dot: int = HALF) -> str:
+    """The screen as text; each letter shows two dots, one above the other, where there are colours."""
+    height, width = screen.shape[0] // dot // 2 * 2, screen.shape[1] // dot
+    whole = screen[: height * dot, : width * dot]
+    dots = whole.reshape(height, dot, width, dot, 3).mean(axis=(1, 3)).astype(int)
     if coloured:
         return "\n".join(map(_coloured_line, dots[::2], dots[1::2]))
     grey = (dots[::2] + dots[1::2]).sum(axis=-1) * (len(BRIGHTNESS) - 1) // (6 * 255)

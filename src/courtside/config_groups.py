@@ -55,6 +55,8 @@ class RunConfig:
     """Write TensorBoard event files into the run folder."""
     screens: bool = False
     """Keep the newest screen of every env as a picture of its own in frames/, beside wall.png; only where envs have screens."""
+    watch: bool = False
+    """Show the runs of runs_dir on a page in the browser as long as this one trains, as `courtside watch` does (needs the `watch` extra)."""
     wandb: bool = False
     """Send the same metrics to Weights & Biases (needs the `wandb` extra)."""
     wandb_project: str = "courtside"

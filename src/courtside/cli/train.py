@@ -7,12 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from courtside.cli.flags import read_config
+from courtside.cli.page_beside import page_beside
 from courtside.config import Config
 
 
 def main(args: list[str]) -> int:
     config, notes = read_config(args)
-    return watch(functools.partial(start, config), notes)
+    with page_beside(config) as shown:
+        return watch(functools.partial(start, config), [*notes, *shown])
 
 
 def start(config: Config, view: Any) -> Any:

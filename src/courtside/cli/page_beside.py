@@ -1,0 +1,75 @@
+"""`courtside train --watch`: the page of `courtside watch` in a process of its own, as long as the run trains.
+
+`python -m courtside.cli.page_beside RUNS_DIR` is that process. It ends with the trainer, however that ends: nothing is ever written
+to its standard input, whose end means that the trainer is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from courtside import storage
+from courtside.cli import watch
+from courtside.config import Config
+from courtside.errors import ConfigError
+
+END_SECONDS = 5.0
+
+
+@contextlib.contextmanager
+def page_beside(config: Config) -> Iterator[list[str]]:
+    """Sentences on where the page is; none where it was not asked for."""
+    if not config.run.watch:
+        yield []
+        return
+    watch.require_server()
+    storage.make_folder(Path(config.run.runs_dir))
+    command = [sys.executable, "-m", "courtside.cli.page_beside", config.run.runs_dir]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, start_new_session=True, **pipes) as process:  # Ctrl-C is for the run alone
+        try:
+            yield [_address(process)]
+        finally:
+            _end(process)
+
+
+def _address(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    told = process.stdout.readline().split()
+    found = next((word for word in told if word.startswith("http")), None)
+    if found is None:
+        raise ConfigError("The page of --watch did not start; leave it out, or try `courtside watch` to see why.")
+    return f"All runs of this folder are shown at {found} as long as this one trains; later, type: courtside watch"
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    with contextlib.suppress(OSError):
+        process.stdin.close()
+    try:
+        process.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+def _end_with_parent() -> None:
+    while os.read(0, 1):
+        pass
+    os._exit(0)
+
+
+def main() -> int:
+    from courtside import cli
+
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    return cli.main(["watch", sys.argv[1], "--port", "0"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

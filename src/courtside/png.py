@@ -9,6 +9,8 @@ import numpy as np
 from jaxtyping import UInt8
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
+SHORTEST = 57
+"""Bytes of a file without a picture."""
 LEVEL = 3
 """Of compression: screens have few colours, and more effort takes longer than it is worth."""
 
@@ -21,6 +23,18 @@ def encode_png(picture: UInt8[np.ndarray, "h w 3"]) -> bytes:
     rows[:, 1:] = picture.reshape(height, -1)
     parts = ((b"IHDR", head), (b"IDAT", zlib.compress(rows.tobytes(), LEVEL)), (b"IEND", b""))
     return SIGNATURE + b"".join(_chunk(kind, content) for kind, content in parts)
+
+
+def decode_png(content: bytes) -> UInt8[np.ndarray, "h w 3"]:
+    """The picture in a file that `encode_png` wrote; raises ValueError for any other."""
+    if not content.startswith(SIGNATURE) or len(content) < SHORTEST or content[24:29] != b"\x08\x02\0\0\0":
+        raise ValueError("it is no PNG of ours")
+    width, height = struct.unpack(">II", content[16:24])
+    size = struct.unpack(">I", content[33:37])[0]
+    rows = zlib.decompressobj().decompress(content[41 : 41 + size], height * (1 + 3 * width))
+    if len(rows) != height * (1 + 3 * width):
+        raise ValueError("it is cut off")
+    return np.frombuffer(rows, np.uint8).reshape(height, -1)[:, 1:].reshape(height, width, 3)
 
 
 def _chunk(kind: bytes, content: bytes) -> bytes:

@@ -1,7 +1,7 @@
 """The current screens of all training envs as one picture in the run folder, `wall.png`, drawn anew every few seconds.
 
 If asked for, each screen is also a picture of its own, `frames/07.png`; where envs tell which tiles of a map they were on,
-`visits.png` shows that. Only what has its screens at hand is drawn (`hosts.base.ShowsScreens`); other runs have no such
+`visits.png` shows that. Of JAX worlds the states are kept instead, for whoever looks to draw them (`stage`). Only what has its screens at hand is drawn (`hosts.base.ShowsScreens`); other runs have no such
 files. Drawing never stops a run: where it fails, a notice says so and no more is drawn.
 """
 
@@ -19,11 +19,13 @@ from jaxtyping import UInt8
 from courtside import storage
 from courtside.engines import Engine
 from courtside.engines.host_engine import HostEngine
+from courtside.engines.jax_engine import JaxEngine
 from courtside.events import Event, Notice, Settled
 from courtside.hosts.base import ShowsScreens
 from courtside.hosts.faults import describe_error
 from courtside.hosts.gba.visit_map import draw_run
 from courtside.png import encode_png
+from courtside.stage import Stage
 from courtside.wall_layout import FILE, GAP, MAX_SCREENS, grid
 
 FRAMES = "frames"
@@ -75,16 +77,22 @@ def with_wall(
 ) -> Generator[Event, None, None]:
     """The same events, and at quiet moments a wall: between steps where the envs are stepped outside JAX, since an update of
     them may take minutes, and between chunks. Closing it closes them."""
-    wall = Wall(engine, folder, singly)
+    wall, stage = Wall(engine, folder, singly), find_stage(engine, folder)
     if isinstance(engine, HostEngine):
         engine.on_pause = wall.draw
     with contextlib.closing(events):
         for event in events:
             if isinstance(event, Settled):
                 wall.draw()
-            if (trouble := wall.take_trouble()) is not None:
-                yield Notice(trouble)
+            told = stage.show(event.state, event.step) if stage and isinstance(event, Settled) else None
+            yield from map(Notice, filter(None, (wall.take_trouble(), told)))
             yield event
+
+
+def find_stage(engine: Engine | ShowsScreens, folder: Path) -> Stage | None:
+    """Who keeps the states of a JAX world that can be drawn, for others to draw."""
+    can_be_drawn = isinstance(engine, JaxEngine) and hasattr(engine.env, "render")
+    return Stage(folder) if can_be_drawn else None
 
 
 def hang(screens: UInt8[np.ndarray, "B h w 3"]) -> UInt8[np.ndarray, "H W 3"]:

@@ -111,6 +111,26 @@ def test_a_thumbnail_has_the_first_and_the_newest_row(huge):
     assert rows[-1]["update"] == 40_000 == read_newest(huge)["update"]
 
 
+def test_a_file_that_was_cut_and_has_grown_again_is_read_anew(tmp_path):
+    path, files = tmp_path / "metrics.jsonl", LineFiles()
+    path.write_bytes(encode(5))
+    files.read(path, ("x",))
+    with open(path, "r+b") as file:  # the same file, as after a run went back and trained on
+        file.truncate()
+        file.write(encode(9, first=100))
+    assert files.read(path, ("update",)).columns["update"].tolist() == list(range(100, 109))
+
+
+def test_many_names_in_one_row_cost_nothing_in_the_others(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    wide = {"step": 1, "update": 1} | {f"m{i}": i for i in range(1_500)}
+    path.write_bytes(json.dumps(wide).encode() + b"\n" + encode(3_000, first=2))
+    files = LineFiles()
+    assert files.read(path, ("m7", "x")).columns["m7"][0] == 7
+    kept = next(iter(files._kept.values()))[1]
+    assert sum(map(len, kept.values.values())) < 20_000
+
+
 def test_many_files_are_not_all_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(lines, "MOST_KEPT", 3)
     files = LineFiles()

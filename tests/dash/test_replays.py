@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from courtside import session
+from courtside import runlog, session
 from courtside.config import override
 from courtside.dash.playable import list_episodes
 from courtside.dash.replays import Replays
@@ -70,5 +70,6 @@ def test_what_can_be_asked_for_follows_from_the_files(cartpole, tmp_path):
     assert [each["id"] for each in list_episodes(cartpole, config)] == ["last-1", "last-2", "last-3"]
     assert list_episodes(cartpole, override(config, env_id="atari:pong")) == []
     assert list_episodes(tmp_path, config) == []
+    runlog.write_config(tmp_path, config)
     with pytest.raises(CheckpointError, match="saved no policy yet"):
         Replays().find(tmp_path, "best-1")

@@ -39,5 +39,8 @@ def test_a_span_and_nothing_at_all():
 
 
 def test_seconds_of_training_follow_from_the_chunks():
-    clock = make_clock(table(step=[0, 100, 300], seconds=[np.nan, 2.0, 1.0]))
-    assert clock.at(np.array([0.0, 50, 100, 300, 900])).tolist() == [0, 1, 2, 3, 3]
+    rows = table(step=[0, 100, 300], seconds=[np.nan, 2.0, 1.0], steps_per_second=[np.nan, 50.0, 100.0])
+    assert make_clock(rows).at(np.array([0.0, 50, 100, 300, 900])).tolist() == [0, 1, 2, 3, 3]
+    assert make_clock(rows._replace(is_whole=False)).at(np.array([100.0, 300])).tolist() == [2, 4], (
+        "by speed, in a sample"
+    )

@@ -1,5 +1,7 @@
 """The server's answers on run folders, and whom and what it refuses."""
 
+import json
+import os
 import shutil
 import subprocess
 import sys
@@ -55,7 +57,7 @@ def test_a_run_is_told_with_thresholds_settings_and_meanings(served):
     assert "eval/episodic_return" in run["metrics"]
     assert run["glossary"]["losses/entropy"]["meaning"].startswith("How undecided")
     changed = {row["name"] for row in run["config"] if row["changed"]}
-    assert "num_envs" not in changed or "total_timesteps" in changed
+    assert changed == {"total_timesteps", "num_minibatches"}
     assert {"name": "batch_size", "value": "512"}.items() <= run["sizes"][0].items()
     assert run["compile_seconds"] == 2.5
     assert run["parts"]["wall"] is False
@@ -89,7 +91,7 @@ def test_findings_and_events_are_lists(served, runs):
     write_rows(runs / NAME / runlog.EVENTS, [{"time": "now", "step": 5, "update": 1, "kind": "notice", "text": "<b>x"}])
     assert served.get(f"/api/events?name={NAME}").json["events"][0]["text"] == "<b>x"
     found = served.get(f"/api/findings?name={NAME}").json
-    assert isinstance(found["findings"], list)
+    assert all({"kind", "title", "evidence", "remedy", "metric"} <= set(finding) for finding in found["findings"])
     assert found["looked_at"] == 51_200
 
 
@@ -113,6 +115,8 @@ def test_no_name_leads_out_of_the_runs_folder(served, name, question):
 
 
 STATIC = [
+    "%00",
+    "x" * 300,
     "../server.py",
     "%2e%2e/server.py",
     "..%2fserver.py",
@@ -142,6 +146,131 @@ def test_links_that_lead_elsewhere_are_not_followed(served, runs):
     finally:
         (runs / "link").unlink()
         shutil.rmtree(inner)
+
+
+FILES = [
+    "config.json",
+    "metrics.jsonl",
+    "evals.jsonl",
+    "timing.jsonl",
+    "events.jsonl",
+    "verdict.json",
+    "system.json",
+    "wall.png",
+]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_file_of_a_run_is_a_link_to_elsewhere(served, runs, name):
+    """Each is shown as if it were not there."""
+    run = make_run(runs, "links-20250101-000000-000000")
+    told = [
+        {"step": 1, "update": 1, "time": "hidden words", "kind": "notice", "text": "hidden words", "hidden words": 1.0}
+    ]
+    write_rows(runs.parent / "rows.txt", told)
+    (run / name).unlink(missing_ok=True)
+    (run / name).symlink_to(runs.parent / "rows.txt")
+    try:
+        for question in ("run", "events", "series", "findings", "wall.png", "screen.png"):
+            answer = served.get(f"/api/{question}?name={run.name}&metrics=losses/entropy")
+            assert answer.status in (200, 404)
+            assert b"hidden words" not in answer.body
+    finally:
+        shutil.rmtree(run)
+
+
+@pytest.mark.parametrize("name", [*FILES[:-1], ".lock"])
+def test_a_pipe_in_a_run_holds_nobody_up(served, runs, name):
+    run = make_run(runs, "pipes-20250101-000000-000000")
+    (run / name).unlink(missing_ok=True)
+    os.mkfifo(run / name)
+    try:
+        assert served.get("/api/runs").status == 200
+        assert served.get(f"/api/run?name={run.name}").status in (200, 404)
+    finally:
+        shutil.rmtree(run)
+
+
+def test_a_member_that_is_a_link_is_no_member(served, runs):
+    population = make_run(runs, "linked-20250101-000000-000000", seeds=2)
+    (population / "members").mkdir()
+    (population / "members" / "00").symlink_to(runs.parent / "outside" / "elsewhere")
+    try:
+        assert served.get(f"/api/run?name={population.name}/members/00").status == 404
+        card = next(card for card in served.get("/api/runs").json["runs"] if card["name"] == population.name)
+        assert card["score"] is None
+    finally:
+        shutil.rmtree(population)
+
+
+def test_to_look_at_a_run_never_runs_what_its_folder_names(served, runs, tmp_path):
+    run = make_run(runs, "code-20250101-000000-000000")
+    record = json.loads((run / "config.json").read_text())
+    record["env"] |= {"env_id": "os:system", "env_options": [f"command=touch {tmp_path / 'ran'}"]}
+    (run / "config.json").write_text(json.dumps(record))
+    (run / "checkpoints").mkdir()
+    (run / "checkpoints" / "update-00000001.safetensors").write_bytes(b"x")
+    (run / "stage.safetensors").write_bytes(b"x")
+    try:
+        for question in (
+            "replay?episode=last-1&",
+            "replay.png?episode=last-1&",
+            "wall?",
+            "wall.png?",
+            "run?",
+            "replays?",
+        ):
+            assert served.get(f"/api/{question}name={run.name}").status in (200, 400, 404)
+        assert served.get(f"/api/replays?name={run.name}").json["episodes"] == []
+        assert not (tmp_path / "ran").exists()
+    finally:
+        shutil.rmtree(run)
+
+
+def test_pages_of_other_sites_get_no_answer(served):
+    assert served.get("/api/runs", **{"Sec-Fetch-Site": "cross-site"}).status == 403
+    assert served.get("/api/runs", **{"Sec-Fetch-Site": "same-origin"}).status == 200
+
+
+ODD_ROWS = [
+    '{"step": "NaN", "update": 1}', '{"step": 1e400, "update": 1}', '{"step": 1, "update": -1}',
+    '{"step": 5120, "update": 10, "charts/episodic_return": 1.2.3}', '{"step": %s, "update": 101}' % ("9" * 400),
+    '{"step": 51712, "update": 101, "charts/episodes": "Infinity", "charts/episodic_return": 1}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD_ROWS)
+def test_an_odd_row_never_takes_the_list_from_everybody(served, runs, odd):
+    run = make_run(runs, "odd-20250101-000000-000000")
+    with open(run / runlog.METRICS, "a") as file:
+        file.write(odd + "\n")
+    try:
+        assert {NAME, run.name} <= {card["name"] for card in served.get("/api/runs").json["runs"]}
+        assert served.get(f"/api/run?name={run.name}").status == 200
+        assert served.get(f"/api/series?name={run.name}&metrics=charts/episodic_return").status == 200
+    finally:
+        shutil.rmtree(run)
+
+
+ODD_SETTINGS = [
+    ("run", {"seeds": "x"}), ("run", {"seeds": [1]}), ("thresholds", [{"metric": {}, "op": ">=", "value": 1}]),
+    ("thresholds", [{"metric": "x", "op": "!", "value": "y"}]), ("new_group", {"a": 1}), ("env", {"from_the_future": 1}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("part", "odd"), ODD_SETTINGS)
+def test_settings_that_cannot_be_read_are_not_made_up(served, runs, part, odd):
+    run = make_run(runs, "future-20250101-000000-000000")
+    record = json.loads((run / "config.json").read_text())
+    record[part] = record.get(part, {}) | odd if isinstance(odd, dict) else odd
+    (run / "config.json").write_text(json.dumps(record))
+    try:
+        card = next(card for card in served.get("/api/runs").json["runs"] if card["name"] == run.name)
+        assert (card["title"], card["env"], card["seed"]) == ("settings of another version", "unknown", None)
+        assert served.get(f"/api/run?name={run.name}").status == 200
+        assert served.get(f"/api/findings?name={run.name}").json["findings"] == []
+    finally:
+        shutil.rmtree(run)
 
 
 def test_every_answer_forbids_what_comes_from_elsewhere(served):
@@ -176,8 +305,10 @@ def test_with_a_token_nobody_comes_in_without_it(runs):
         assert answer.headers["location"].endswith("/run?name=a+b")
         cookie = answer.headers["set-cookie"]
         assert "HttpOnly" in cookie
-        assert served.get("/api/runs", Cookie=cookie.split(";")[0], Host="anything").status == 200
-        assert served.get("/api/runs", Cookie="courtside-token=wrong").status == 401
+        twice = served.get("/compare?token=right&name=a&name=b").headers["location"]
+        assert twice.endswith("/compare?name=a&name=b")
+        assert served.get("/api/runs", Cookie=cookie.split(";")[0], Host=f"anything:{served.port}").status == 200
+        assert served.get("/api/runs", Cookie=f"courtside-token-{served.port}=wrong").status == 401
 
 
 def test_markup_stays_data(served, runs):
@@ -234,8 +365,8 @@ def test_bad_numbers_in_an_address_are_one_sentence(served, words):
 
 def test_nothing_is_written_to_a_run(served, runs):
     before = {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in runs.rglob("*")}
-    for question in ("run", "series", "findings", "events"):
-        served.get(f"/api/{question}?name={NAME}&metrics=losses/entropy")
+    for question in ("run", "series", "findings", "events", "wall", "replays", "replay", "wall.png", "compare"):
+        served.get(f"/api/{question}?name={NAME}&metrics=losses/entropy&episode=last-1")
     served.get("/api/runs")
     assert {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in runs.rglob("*")} == before
 

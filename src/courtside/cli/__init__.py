@@ -26,6 +26,8 @@ VERBS = {
     "doctor": ("doctor", "doctor RUN", "say what is wrong with a run, since when, and what to do"),
     "verify": ("verify", "verify [PRESET]", "test whether an edit of the code broke the training"),
     "watch": ("watch", "watch [RUNS_DIR]", "show runs on a page in the browser while they train"),
+    "report": ("report", "report RUN...", "write that page of a run as one file, to keep or to send"),
+    "plot": ("plot", "plot RUN...", "draw learning curves as a picture: PNG, SVG or PDF"),
     "play": ("play", "play ENV", "play a world yourself, with the keyboard"),
     "replay": ("replay", "replay FOLDER", "play a recorded episode of a GBA game again, into a video"),
     "check": ("check", "check ENV", "test whether an environment keeps the contract"),
@@ -59,7 +61,7 @@ def carry_out(args: list[str]) -> int:
     except Exception as error:
         if debug:
             raise
-        return report(error)
+        return complain(error)
 
 
 def is_compiling() -> bool:
@@ -131,7 +133,7 @@ def unknown_verb(verb: str) -> CourtsideError:
     return ConfigError(unknown_name("command", verb, list(VERBS), "courtside --help"))
 
 
-def report(error: Exception) -> int:
+def complain(error: Exception) -> int:
     """Say on stderr what went wrong, in one line, and return the exit status that belongs to it."""
     text, status = " ".join(str(error).split()), USER_ERROR
     if is_out_of_memory(error):

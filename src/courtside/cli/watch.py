@@ -34,7 +34,7 @@ def main(args: list[str]) -> int:
         print(f"Watching {folder} at {address} (Ctrl-C ends it)", flush=True)
         if not found.no_open:
             webbrowser.open(address)
-        serve(folder, listener, token)
+        serve(folder, listener, found.host, token)
     return 0
 
 
@@ -90,11 +90,12 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address_of(listener: socket.socket, host: str, token: str | None) -> str:
-    shown = f"[{host}]" if ":" in host else host
+    reached = socket.gethostname() if host in ("0.0.0.0", "::") else host
+    shown = f"[{reached}]" if ":" in reached else reached
     return f"http://{shown}:{listener.getsockname()[1]}/" + (f"?token={token}" if token else "")
 
 
-def serve(folder: Path, listener: socket.socket, token: str | None) -> None:
+def serve(folder: Path, listener: socket.socket, host: str, token: str | None) -> None:
     """Until Ctrl-C. Episodes are played on the CPU: an accelerator belongs to whoever trains."""
     os.environ["JAX_PLATFORMS"] = "cpu"
     import uvicorn
@@ -102,7 +103,8 @@ def serve(folder: Path, listener: socket.socket, token: str | None) -> None:
     from courtside.dash.server import LOCAL_NAMES, make_app
     from courtside.dash.shelf import Shelf
 
-    app: Any = make_app(Shelf(folder), token, LOCAL_NAMES if token is None else ())
+    names = (*LOCAL_NAMES, host, f"[{host}]") if token is None else ()
+    app: Any = make_app(Shelf(folder), token, names)
     config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
     with contextlib.suppress(KeyboardInterrupt):
         uvicorn.Server(config).run(sockets=[listener])

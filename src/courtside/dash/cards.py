@@ -6,29 +6,32 @@ listed at once. A damaged folder still gets its row. No JAX here.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from courtside import config as configs
 from courtside.config import Config
+from courtside.dash.files import read_record
 from courtside.dash.lines import as_number, pick_points, pick_rows, read_newest
-from courtside.dash.liveness import is_training
+from courtside.dash.liveness import is_live
 from courtside.dash.series import plain
-from courtside.dash.shelf import Kind, Shelf, kind_of, started_of
+from courtside.dash.shelf import Kind, Shelf, kind_of, members_of, started_of
 from courtside.errors import CourtsideError
-from courtside.metric_names import RETURN, ranking_metric, score_metric
-from courtside.population.members import member_dirs
+from courtside.health.verdict import VerdictTracker
+from courtside.metric_names import ranking_metric, score_metric
 from courtside.runlog import CONFIG, EVALS, METRICS, TIMING, VERDICT
 from courtside.tune.trials import SEARCH
 
-SPARK_POINTS = 48
+SPARK_POINTS, FEW_POINTS = 48, 12
+MOST_EVALS = 5_000
 MOST_MEMBERS = 64
 """Members of a population that its row is made from, at most."""
 WATCHED = (CONFIG, METRICS, EVALS, TIMING, VERDICT, SEARCH, "results.json")
 """Files whose change makes a row out of date."""
+OF_MEMBERS = (METRICS, VERDICT)
+"""The same in a population's members: there may be hundreds."""
 Stamp = tuple[tuple[int, int], ...]
 Spark = tuple[tuple[int, float | None], ...]
 
@@ -64,6 +67,13 @@ class Card:
         return asdict(self)
 
 
+class Stamped(NamedTuple):
+    """A row, and what the files of its run were like when it was made."""
+
+    card: Card
+    stamp: Stamp
+
+
 class Cards:
     """Rows of all runs of a shelf, made again only where a file changed."""
 
@@ -72,35 +82,40 @@ class Cards:
         self._made: dict[str, tuple[Stamp, bool, Card]] = {}
         """Name -> what its files were like when it was made, whether it was being trained, and the row."""
 
-    def all(self) -> list[Card]:
+    def all(self) -> list[Stamped]:
         names = self._shelf.names()
         cards = [card for name in names if (card := self._try(name)) is not None]
         self._made = {name: self._made[name] for name in names if name in self._made}
         return cards
 
-    def _try(self, name: str) -> Card | None:
+    def _try(self, name: str) -> Stamped | None:
         try:
             return self.one(name)
         except (CourtsideError, OSError):  # gone since it was listed
             return None
 
-    def stamp(self, name: str) -> Stamp:
-        """What the files of a run were like when its row was made."""
-        return self._made[name][0]
-
-    def one(self, name: str) -> Card:
+    def one(self, name: str) -> Stamped:
         folder = self._shelf.find(name)
-        stamp, is_live = stamp_of(folder), is_training(folder)
+        stamp, live = stamp_of(folder), is_live(folder)
         known = self._made.get(name)
-        if known is None or known[:2] != (stamp, is_live):
-            known = self._made[name] = (stamp, is_live, make_card(name, folder, is_live))
-        return known[2]
+        if known is None or known[:2] != (stamp, live):
+            known = self._made[name] = (stamp, live, self._make(name, folder, live))
+        return Stamped(known[2], stamp)
+
+    def _make(self, name: str, folder: Path, live: bool) -> Card:
+        """Whatever stands in a folder, it must not take the list from everybody."""
+        try:
+            return make_card(name, folder, live)
+        except OSError:
+            raise
+        except Exception:
+            return unreadable_card(name, folder, live)
 
 
 def stamp_of(folder: Path) -> Stamp:
-    """Changes whenever one of the watched files does; of a population also those of its first and last member."""
-    found = member_dirs(folder)
-    return tuple(_stamp(place / name) for place in (folder, *found[:1], *found[1:][-1:]) for name in WATCHED)
+    """Changes whenever one of the watched files does, those of a population's members included."""
+    own = [folder / name for name in WATCHED]
+    return tuple(map(_stamp, [*own, *(member / name for member in members_of(folder) for name in OF_MEMBERS)]))
 
 
 def _stamp(path: Path) -> tuple[int, int]:
@@ -111,30 +126,30 @@ def _stamp(path: Path) -> tuple[int, int]:
     return (told.st_mtime_ns, told.st_size)
 
 
-def make_card(name: str, folder: Path, is_live: bool) -> Card:
+def make_card(name: str, folder: Path, live: bool) -> Card:
     kind = kind_of(folder) or "run"
     makers: dict[Kind, Callable[..., Card]] = {"run": _run_card, "population": _population_card, "search": _search_card}
-    return makers[kind](name, folder, is_live)
+    return makers[kind](name, folder, live)
 
 
-def _run_card(name: str, folder: Path, is_live: bool) -> Card:
+def _run_card(name: str, folder: Path, live: bool) -> Card:
     config, verdict = read_config(folder), read_record(folder / VERDICT)
     metric, newest = score_metric(config), read_newest(folder / METRICS) or {}
     spark = make_spark(folder, metric, SPARK_POINTS)
     step, total = whole(newest.get("step")), config.num_updates * config.batch_size
     speed, is_done = _speed(folder), bool(verdict) or 0 < total <= step
     return Card(
-        name=name, kind="run", state=state_words(is_live, is_done), step=step, total_steps=total,
-        steps_per_second=speed, seconds_left=_left(is_live, total - step, speed), score=_last(spark), score_name=metric,
+        name=name, kind="run", state=state_words(live, is_done), step=step, total_steps=total,
+        steps_per_second=speed, seconds_left=_left(live, total - step, speed), score=_last(spark), score_name=metric,
         best_eval=best_eval(folder, config), verdict=verdict_of(verdict), verdict_words=verdict_words(verdict),
         spark=spark, **_about(config, folder),
     )  # fmt: skip
 
 
-def _population_card(name: str, folder: Path, is_live: bool) -> Card:
+def _population_card(name: str, folder: Path, live: bool) -> Card:
     """Of the members' middle one, and how many of them passed."""
-    config, found = read_config(folder), member_dirs(folder)[:MOST_MEMBERS]
-    cards = [_run_card(f"{name}/{member.name}", member, is_live) for member in found]
+    config, found = read_config(folder), members_of(folder)[:MOST_MEMBERS]
+    cards = [_run_card(f"{name}/{member.name}", member, live) for member in found]
     judged = [card.verdict for card in cards if card.verdict is not None]
     ranked = sorted((card for card in cards if card.score is not None), key=lambda card: card.score or 0.0)
     middle = ranked[len(ranked) // 2] if ranked else None
@@ -146,9 +161,9 @@ def _population_card(name: str, folder: Path, is_live: bool) -> Card:
     passed = sum(verdict == "pass" for verdict in judged)
     words = f"{passed} of {len(judged)} members pass" if judged else ""
     return Card(
-        name=name, kind="population", state=state_words(is_live or any(map(is_training, found)), is_done), step=step,
+        name=name, kind="population", state=state_words(live, is_done), step=step,
         total_steps=total, steps_per_second=speed,
-        seconds_left=_left(is_live, (total - step) * len(cards), speed),
+        seconds_left=_left(live, (total - step) * len(cards), speed),
         score=middle.score if middle else None, score_name=score_metric(config),
         best_eval=max((card.best_eval for card in cards if card.best_eval is not None), default=None),
         verdict=("pass" if passed == len(judged) else "fail") if judged and is_done else None, verdict_words=words,
@@ -156,22 +171,34 @@ def _population_card(name: str, folder: Path, is_live: bool) -> Card:
     )  # fmt: skip
 
 
-def _search_card(name: str, folder: Path, is_live: bool) -> Card:
+def _search_card(name: str, folder: Path, live: bool) -> Card:
     record = read_record(folder / SEARCH)
     config = parse_config(record.get("config"))
-    finals = [row for row in record.get("finals") or [] if isinstance(row, dict)]
-    winner = next((row for row in finals if row.get("name") == "winner"), {})
-    passed = winner.get("passed") or []
+    told = (row for row in as_list(record.get("finals")) if isinstance(row, dict))
+    winner = next((row for row in told if row.get("name") == "winner"), {})
+    passed = as_list(winner.get("passed"))
     words = f"the winner passed {sum(map(bool, passed))} of {len(passed)} fresh seeds" if passed else ""
     return Card(
-        name=name, kind="search", state=state_words(is_live, record.get("finished") is True), step=0, total_steps=0,
+        name=name, kind="search", state=state_words(live, record.get("finished") is True), step=0, total_steps=0,
         steps_per_second=None, seconds_left=None, score=plain(winner.get("pass_share")), score_name="share of seeds that pass",
         best_eval=None, verdict=None, verdict_words=words, spark=(), **_about(config, folder),
     )  # fmt: skip
 
 
+def unreadable_card(name: str, folder: Path, live: bool) -> Card:
+    """Of a folder whose files make no sense."""
+    return Card(
+        name=name, kind=kind_of(folder) or "run", state=state_words(live, False), step=0, total_steps=0, steps_per_second=None,
+        seconds_left=None, score=None, score_name="", best_eval=None, verdict=None, verdict_words="its files are damaged",
+        spark=(), **_about(UNREADABLE, folder),
+    )  # fmt: skip
+
+
 def _about(config: Config, folder: Path) -> dict[str, Any]:
-    """What does not change while it is trained."""
+    """What does not change while it is trained; little where its settings cannot be read."""
+    if config is UNREADABLE:
+        unknown = dict.fromkeys(("seed", "members")) | dict.fromkeys(("env", "algo"), "unknown")
+        return {"title": UNREADABLE.preset, "started": started_of(folder), **unknown}
     run = config.run
     return {
         "title": config.preset if config.preset != "custom" else config.env.env_id, "env": config.env.env_id,
@@ -182,34 +209,33 @@ def _about(config: Config, folder: Path) -> dict[str, Any]:
 # --- parts of a card -----------------------------------------------------------------------------------------------
 
 
-def read_record(path: Path) -> dict[str, Any]:
-    """A JSON file of ours; empty where there is none, or it is damaged."""
-    try:
-        record = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return record if isinstance(record, dict) else {}
-
-
 def read_config(folder: Path) -> Config:
     """A run's settings, as far as this version can read them: a row is shown of any run."""
     return parse_config(read_record(folder / CONFIG))
 
 
+UNREADABLE = Config(preset="settings of another version")
+"""Stands for settings that this version cannot read."""
+
+
 def parse_config(record: Any) -> Config:
+    """Settings as data, or `UNREADABLE`."""
     record = record if isinstance(record, dict) else {}
     try:
         config = configs.from_json({name: part for name, part in record.items() if name not in ("format", "courtside")})
-        assert config.num_updates >= 0
-        assert all(isinstance(text, str) for text in (config.preset, config.env.env_id, config.run.algo))
-    except (CourtsideError, TypeError, ValueError, AttributeError, KeyError, ArithmeticError, AssertionError):
-        return Config(preset="unreadable")
-    return config
+        config.validate()
+        VerdictTracker(config.thresholds)
+    except Exception:  # a file may hold anything
+        return UNREADABLE
+    return config if record else UNREADABLE
 
 
 def make_spark(folder: Path, metric: str, points: int) -> Spark:
     """The score along the run. A row in which no episode ended says nothing of it and is left out."""
-    return tuple((int(step), plain(value)) for step, value in pick_points(folder / METRICS, metric, points))
+    found = pick_points(folder / METRICS, metric, points)
+    if len(found) < FEW_POINTS:  # few rows have it: look at more of them
+        found = pick_points(folder / METRICS, metric, 20 * points)[-points:]
+    return tuple((int(step), plain(value)) for step, value in found)
 
 
 def _last(spark: Spark) -> float | None:
@@ -218,8 +244,8 @@ def _last(spark: Spark) -> float | None:
 
 def best_eval(folder: Path, config: Config) -> float | None:
     """The best evaluation so far; those of a huge file are looked at here and there."""
-    rows = pick_rows(folder / EVALS, 200)
-    told = [as_number(row.get(ranking_metric(config, row), row.get(RETURN))) for row in rows]
+    rows = pick_rows(folder / EVALS, MOST_EVALS)
+    told = [as_number(row.get(ranking_metric(config, row))) for row in rows]
     return max((value for value in told if value is not None and plain(value) is not None), default=None)
 
 
@@ -227,18 +253,22 @@ def _speed(folder: Path) -> float | None:
     return plain((read_newest(folder / TIMING) or {}).get("steps_per_second"))
 
 
-def _left(is_live: bool, steps: int, speed: float | None) -> float | None:
-    return max(steps, 0) / speed if is_live and speed else None
+def _left(live: bool, steps: int, speed: float | None) -> float | None:
+    return max(steps, 0) / speed if live and speed else None
 
 
-def state_words(is_live: bool, is_done: bool) -> str:
-    return "training" if is_live else "finished" if is_done else "stopped"
+def state_words(live: bool, is_done: bool) -> str:
+    return "training" if live else "finished" if is_done else "stopped"
 
 
 def whole(value: Any) -> int:
     """A count; 0 where there is none."""
     number = plain(value)
     return 0 if number is None else int(number)
+
+
+def as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def verdict_of(record: dict[str, Any]) -> str | None:

@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 
 from courtside.config import Config, Threshold
-from courtside.dash.cards import read_config, read_record, verdict_of, verdict_words
+from courtside.dash.cards import read_config, verdict_of, verdict_words
+from courtside.dash.files import read_record
 from courtside.dash.glossary import explain
 from courtside.dash.lines import LineFiles, Row, Table, as_number, read_newest, sample_steps
 from courtside.dash.series import Axis, Clock, listed, make_clock, make_series, names_needed, plain
-from courtside.health.verdict import Verdict, VerdictTracker, window_words
-from courtside.metric_names import count_of, is_evaluation
+from courtside.health.verdict import ThresholdResult, Verdict, VerdictTracker, window_words
+from courtside.metric_names import EPISODES, GAMES, count_of, is_evaluation
 from courtside.options import field_docs
 from courtside.presets import PRESETS
 from courtside.runlog import EVALS, METRICS, SYSTEM, TIMING, VERDICT
+from courtside.storage import json_ready
 
 SIZES = ("batch_size", "minibatch_size", "num_updates", "gradient_steps")
 """What follows from the settings."""
@@ -34,6 +36,8 @@ FIRST = (
     "eval/episodic_return",
 )
 """Metrics that come before the others of their group."""
+COUNTS = (EPISODES, GAMES)
+"""What can only be counted: anything else there is damage."""
 MOST_POINTS = 5_000
 PHASE_POINTS, CLOCK_POINTS = 200, 200
 
@@ -60,7 +64,7 @@ def describe_run(files: LineFiles, run: Path) -> dict[str, Any]:
 
 def _sessions(run: Path) -> list[Row]:
     found = read_record(run / SYSTEM).get("sessions")
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    return [json_ready(each) for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
 # --- settings ------------------------------------------------------------------------------------------------------
@@ -112,6 +116,9 @@ def describe_thresholds(files: LineFiles, run: Path, config: Config) -> list[dic
     if not config.thresholds:
         return []
     verdict, held = judge(config.thresholds, read_judged(files, run, config.thresholds))
+    told = read_record(run / VERDICT).get("results")
+    if isinstance(told, list) and len(told) == len(held):
+        return [_as_told(result, one, spans) for result, one, spans in zip(verdict.results, told, held, strict=True)]
     return [
         {
             "metric": result.metric, "op": result.op, "target": result.target, "window": window_words(result),
@@ -120,6 +127,18 @@ def describe_thresholds(files: LineFiles, run: Path, config: Config) -> list[dic
         }
         for result, spans in zip(verdict.results, held, strict=True)
     ]  # fmt: skip
+
+
+def _as_told(result: ThresholdResult, told: Any, held: list[list[int]]) -> dict[str, Any]:
+    """As the verdict of a finished run has it, which is exact where a page may have seen a sample."""
+    told = told if isinstance(told, dict) else {}
+    since = plain(told.get("since_step"))
+    return {
+        "metric": result.metric, "op": result.op, "target": result.target, "window": window_words(result),
+        "value": plain(told.get("value")), "worst": plain(told.get("worst")), "holds": told.get("passed") is True,
+        "since_step": None if since is None else int(since), "reason": str(told.get("reason", "")), "source": result.source,
+        "held": held,
+    }  # fmt: skip
 
 
 def read_judged(files: LineFiles, run: Path, thresholds: Iterable[Threshold]) -> list[Row]:
@@ -135,7 +154,10 @@ def read_judged(files: LineFiles, run: Path, thresholds: Iterable[Threshold]) ->
 def rows_of(table: Table) -> list[Row]:
     """The same numbers row by row; a blank where there is none. In a table NaN is a blank, or a number that is none."""
     names = list(table.columns)
-    columns = [column.tolist() for column in table.columns.values()]
+    counts = {
+        name: np.where(np.isfinite(column), column, np.nan) for name, column in table.columns.items() if name in COUNTS
+    }
+    columns = [column.tolist() for column in (table.columns | counts).values()]
     rows = (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
     return [{name: None if value != value else value for name, value in row.items()} for row in rows]
 
@@ -207,7 +229,7 @@ def describe_clock(files: LineFiles, run: Path) -> dict[str, list[float | None]]
 
 
 def read_clock(files: LineFiles, run: Path) -> Clock:
-    return make_clock(files.read(run / TIMING, ("step", "seconds")))
+    return make_clock(files.read(run / TIMING, ("step", "seconds", "steps_per_second")))
 
 
 # --- time ----------------------------------------------------------------------------------------------------------

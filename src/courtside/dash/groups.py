@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import math
-import shutil
-import sqlite3
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -17,12 +14,12 @@ import numpy as np
 
 from courtside.dash.cards import make_spark, read_config
 from courtside.dash.details import differences, metric_names, read_series
+from courtside.dash.files import read_bytes
 from courtside.dash.lines import LineFiles
 from courtside.dash.series import Axis, listed, plain
-from courtside.dash.shelf import kind_of
-from courtside.errors import ConfigError, CourtsideError
+from courtside.dash.shelf import kind_of, members_of
+from courtside.errors import ConfigError
 from courtside.metric_names import score_metric
-from courtside.population.members import member_dirs
 from courtside.population.results import Member, read_results, sentence
 from courtside.statistics import quantiles, wilson_interval
 from courtside.storage import json_ready
@@ -32,6 +29,8 @@ CURVE_POINTS = 100
 LEVELS = (0.1, 0.5, 0.9)
 MOST_COMPARED = 12
 MOST_TRIALS = 2_000
+MOST_STUDY = 200_000_000
+"""Bytes of Optuna's file."""
 
 
 # --- populations ---------------------------------------------------------------------------------------------------
@@ -43,16 +42,30 @@ def describe_population(run: Path) -> dict[str, Any]:
     curves = results.curves
     return {
         "score_name": metric,
-        "members": [json_ready(asdict(member)) for member in results.members],
+        "members": [finite(asdict(member)) for member in results.members],
         "curves": {
             "steps": list(curves.steps), "levels": list(curves.levels),
             "quantiles": [listed(np.asarray(row, np.float64)) for row in curves.quantiles],
         },
-        "each": {folder.name: make_spark(folder, metric, CURVE_POINTS) for folder in member_dirs(run)},
-        "chance": [] if results.passes is None else [list(each) for each in results.passes.chance],
+        "each": {folder.name: make_spark(folder, metric, CURVE_POINTS) for folder in members_of(run)},
+        "chance": [] if results.passes is None else as_steps(results.passes.chance, max(curves.steps, default=0)),
         "sentences": sentence(results).splitlines(),
         "worst": worst_member(results.members),
     }  # fmt: skip
+
+
+def finite(record: dict[str, Any]) -> dict[str, Any]:
+    """Blanks in the place of numbers that are none."""
+    return {name: plain(value) if isinstance(value, float) else value for name, value in record.items()}
+
+
+def as_steps(chance: Sequence[tuple[int, float]], last: int) -> list[list[float]]:
+    """A chance that rises at some steps and holds between them, as corners of a line from the first step to the newest."""
+    corners, height = [[0.0, 0.0]], 0.0
+    for step, share in chance:
+        corners += [[float(step), height], [float(step), share]]
+        height = share
+    return [*corners, [float(max(last, corners[-1][0])), height]]
 
 
 def worst_member(members: Sequence[Member]) -> str | None:
@@ -93,16 +106,14 @@ def read_trials_of(run: Path) -> tuple[list[Trial], str]:
         with tempfile.TemporaryDirectory() as copy:  # Optuna writes to a study that it opens
             copy_search(run, Path(copy))
             return read_trials(copy), ""
-    except (CourtsideError, OSError, sqlite3.Error) as error:
-        return [], f"The trials cannot be read now: {error}"
+    except Exception as error:  # a damaged study raises whatever Optuna stumbles over
+        return [], f"The trials cannot be read now ({type(error).__name__}: {error})."
 
 
 def copy_search(run: Path, folder: Path) -> None:
     """What its trials are read from, as it stands at one moment; the search may be writing."""
-    shutil.copyfile(run / SEARCH, folder / SEARCH)
-    source = sqlite3.connect(f"{(run / STUDY).resolve().as_uri()}?mode=ro", uri=True, timeout=5)
-    with contextlib.closing(source), contextlib.closing(sqlite3.connect(folder / STUDY)) as target:
-        source.backup(target)
+    for name in (SEARCH, STUDY):
+        (folder / name).write_bytes(read_bytes(run / name, MOST_STUDY))
 
 
 def describe_axes(search: Search) -> list[dict[str, Any]]:
@@ -164,7 +175,7 @@ def compare(files: LineFiles, runs: dict[str, Path], metric: str | None, axis: A
     shared = [metric_names(files, _any_member(run)) for run in runs.values()]
     metrics = [name for name in shared[0] if all(name in names for names in shared)]
     wanted = metric or score_metric(next(iter(configs.values())))
-    curves = [_curve(files, run, wanted, axis, points) for run in runs.values()]
+    curves = [read_curves(files, run, [wanted], axis, points)[wanted] for run in runs.values()]
     titles = [{"name": name, "title": config.preset, "kind": kind_of(runs[name])} for name, config in configs.items()]
     return {
         "runs": [title | curve for title, curve in zip(titles, curves, strict=True)],
@@ -174,15 +185,16 @@ def compare(files: LineFiles, runs: dict[str, Path], metric: str | None, axis: A
 
 def _any_member(run: Path) -> Path:
     """Where the metrics of a run lie; those of a population in its first member."""
-    return next(iter(member_dirs(run)), run)
+    return next(iter(members_of(run)), run)
 
 
-def _curve(files: LineFiles, run: Path, metric: str, axis: Axis, points: int) -> dict[str, Any]:
-    folders = member_dirs(run)
-    if not folders:
-        return read_series(files, run, [metric], axis, points, None)["series"][metric]
-    each = [read_series(files, folder, [metric], axis, points, None)["series"][metric] for folder in folders]
-    return spread(each, points)
+def read_curves(
+    files: LineFiles, run: Path, metrics: list[str], axis: Axis, points: int
+) -> dict[str, dict[str, list[float | None]]]:
+    """Each metric of a run along it; of a population the members' median and the range of most of them."""
+    folders = members_of(run)
+    each = [read_series(files, folder, metrics, axis, points, None)["series"] for folder in folders or [run]]
+    return {name: spread([one[name] for one in each], points) for name in metrics} if folders else each[0]
 
 
 def spread(curves: Sequence[dict[str, list[Any]]], points: int) -> dict[str, list[float | None]]:

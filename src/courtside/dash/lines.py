@@ -22,18 +22,23 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from courtside.dash.files import open_plain
+
 WHOLE_BYTES = 6_000_000
 """A file up to this size is read whole."""
 PIECES, PIECE_BYTES = 400, 12_000
 """Of a larger one so many pieces of so many bytes."""
 PROBE_BYTES = 65_536
 """Read at a place to find a whole line there; a longer line is not looked for."""
-SHORT_BYTES = 4_096
+SHORT_BYTES = 16_384
 """The same where a place without a line is no loss."""
-MOST_KEPT = 24
+TAIL_BYTES = 200
+MOST_KEPT = 64
 """Files whose columns are kept for the next question."""
+MOST_STEPS = 1e18
 MOST_NAMES = 2_000
 """Columns of one file; further names are passed over, so that a hostile file cannot take all memory."""
+NAN = array("d", [float("nan")])
 SPECIAL = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 """Numbers that JSON cannot write."""
 
@@ -68,6 +73,8 @@ class Columns:
     is_whole: bool = True
     """Whether all rows are here."""
     values: dict[str, array[float]] = field(default_factory=dict)
+    tail: bytes = b""
+    """The last bytes that were looked at: a file that has others there was cut and has grown again."""
 
     def add(self, line: bytes) -> None:
         """One whole line; an empty one is nothing."""
@@ -78,9 +85,6 @@ class Columns:
         for name, value in row.items():
             self._column(name, value)
         self.count += 1
-        for column in self.values.values():
-            if len(column) < self.count:
-                column.append(float("nan"))
 
     def _column(self, name: str, value: Any) -> None:
         if (number := as_number(value)) is None:
@@ -89,13 +93,16 @@ class Columns:
         if column is None:
             if len(self.values) >= MOST_NAMES:
                 return
-            column = self.values[name] = array("d", [float("nan")]) * self.count
+            column = self.values[name] = array("d")
+        column.extend(NAN * (self.count - len(column)))
         column.append(number)
 
     def table(self, names: Iterable[str]) -> Table:
-        """Copies, since the file may grow on meanwhile."""
-        missing = array("d", [float("nan")]) * self.count
-        columns = {name: np.array(self.values.get(name, missing), np.float64) for name in names}
+        """Copies, since the file may grow on meanwhile; blanks behind the last row that has a name are put in here."""
+        columns = {name: np.full(self.count, np.nan) for name in names}
+        for name, column in columns.items():
+            known = self.values.get(name, NAN[:0])
+            column[: len(known)] = known
         return Table(columns, tuple(self.values), self.count, self.skipped, self.is_whole)
 
 
@@ -105,8 +112,12 @@ def parse(line: bytes) -> Row | None:
         row = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    is_row = isinstance(row, dict) and all(as_number(row.get(name)) is not None for name in ("step", "update"))
-    return row if is_row else None
+    return row if isinstance(row, dict) and all(_is_count(row.get(name)) for name in ("step", "update")) else None
+
+
+def _is_count(value: Any) -> bool:
+    """Whether it can number a step or an update."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < MOST_STEPS
 
 
 def as_number(value: Any) -> float | None:
@@ -131,9 +142,11 @@ class LineFiles:
     def read(self, path: Path, names: Iterable[str]) -> Table:
         """All that a file says of these names now, or an even sample of it; empty where there is no such file."""
         try:
-            with open(path, "rb") as file, self._lock:
+            with open_plain(path) as file, self._lock:
                 told = os.fstat(file.fileno())
                 columns = self._find(path, (told.st_dev, told.st_ino), told.st_size)
+                if not is_same(file, columns):
+                    columns = Columns()
                 if told.st_size > WHOLE_BYTES:
                     columns = columns if columns.size and not _has_grown(columns, told.st_size) else sample(file)
                 elif columns.size < told.st_size:
@@ -155,6 +168,12 @@ class LineFiles:
             self._kept.popitem(last=False)
 
 
+def is_same(file: BinaryIO, columns: Columns) -> bool:
+    """Whether what is known of a file still stands in it."""
+    place = columns.size - len(columns.tail)
+    return not columns.tail or os.pread(file.fileno(), len(columns.tail), place) == columns.tail
+
+
 def _has_grown(columns: Columns, size: int) -> bool:
     """By enough to be looked at again: a sample of a huge file costs more than a few new rows are worth."""
     return columns.is_whole or size > columns.size + max(columns.size // 500, PIECE_BYTES // 4)
@@ -168,6 +187,7 @@ def read_on(file: BinaryIO, columns: Columns, size: int) -> None:
         for line in whole.split(b"\n"):
             columns.add(line)
         columns.size += len(whole) + 1
+        columns.tail = (whole + newline)[-TAIL_BYTES:]
 
 
 def sample(file: BinaryIO, first: int = 0, last: int | None = None) -> Columns:
@@ -195,7 +215,7 @@ def lines_at(file: BinaryIO, start: int, end: int) -> list[bytes]:
 def sample_steps(path: Path, first: float, last: float, names: Iterable[str]) -> Table:
     """Rows of a huge file between two steps, as finely as a sample of the whole is coarse."""
     try:
-        with open(path, "rb") as file:
+        with open_plain(path) as file:
             size = os.fstat(file.fileno()).st_size
             begin, end = find_step(file, first, size), find_step(file, last, size, behind=True)
             return sample(file, begin, end).table(names)
@@ -226,7 +246,7 @@ def pick_rows(path: Path, count: int) -> list[Row]:
 def pick_lines(path: Path, count: int) -> list[bytes]:
     """The same, as they stand in the file."""
     try:
-        with open(path, "rb") as file:
+        with open_plain(path) as file:
             size = os.fstat(file.fileno()).st_size
             if size <= PROBE_BYTES:
                 return _thin(file.read().split(b"\n")[:-1], count)
@@ -257,11 +277,18 @@ def pick_points(path: Path, metric: str, count: int) -> list[tuple[float, float]
     quick = re.compile(rb'"step": (\d+),.*"' + re.escape(metric.encode()) + rb'": (-?[\d.]+(?:[eE][-+]?\d+)?)[,}]')
     found = []
     for line in pick_lines(path, count):
-        if match := quick.search(line):
-            found.append((float(match[1]), float(match[2])))
+        if (match := quick.search(line)) and (value := _float(match[2])) is not None and len(match[1]) < 19:
+            found.append((float(match[1]), value))
         elif (row := parse(line)) is not None and (value := as_number(row.get(metric))) is not None:
             found.append((float(row["step"]), value))
     return found
+
+
+def _float(text: bytes) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def newest_row(file: BinaryIO, size: int) -> Row | None:
@@ -273,7 +300,7 @@ def newest_row(file: BinaryIO, size: int) -> Row | None:
 def read_newest(path: Path) -> Row | None:
     """The last whole row of a file, however large it is."""
     try:
-        with open(path, "rb") as file:
+        with open_plain(path) as file:
             return newest_row(file, os.fstat(file.fileno()).st_size)
     except OSError:
         return None

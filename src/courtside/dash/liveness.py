@@ -7,12 +7,19 @@ import struct
 import time
 from pathlib import Path
 
+from courtside.dash.files import open_plain
+from courtside.population.members import member_dirs
 from courtside.runlog import LOCK, TIMING
 
 FRESH_SECONDS = 20.0
 """Where locks cannot be asked about, a run counts as training as long as its newest row is no older."""
 _FLOCK = "hhqqi4x"
 """Linux's `struct flock`: kind, whence, start, length, process."""
+
+
+def is_live(folder: Path) -> bool:
+    """Whether a run is being trained, or any member of a population."""
+    return is_training(folder) or any(map(is_training, member_dirs(folder)))
 
 
 def is_training(run: Path) -> bool:
@@ -25,7 +32,7 @@ def _is_held(lock: Path) -> bool | None:
     try:
         import fcntl
 
-        with open(lock, "rb") as file:
+        with open_plain(lock) as file:
             asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
             told = fcntl.fcntl(file.fileno(), fcntl.F_GETLK, asked)
         return struct.unpack(_FLOCK, told)[0] != fcntl.F_UNLCK

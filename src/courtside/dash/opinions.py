@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from courtside.config import Config
-from courtside.dash.cards import read_config
+from courtside.dash.cards import UNREADABLE, read_config
 from courtside.dash.lines import LineFiles
 from courtside.health.diagnose import diagnose
 from courtside.health.findings import Finding, to_json
@@ -104,6 +104,8 @@ class Opinions:
 
 def find(files: LineFiles, run: Path, config: Config) -> list[Finding]:
     """The findings of a run, most important first."""
+    if config is UNREADABLE:
+        return []
     with np.errstate(all="ignore"):
         rows, evals, timing = (read_history(files, run / name) for name in (METRICS, EVALS, TIMING))
         if not len(rows):

@@ -18,8 +18,8 @@ NAMES = {"best": "the best policy", "last": "the newest policy"}
 
 
 def list_episodes(run: Path, config: Config) -> list[dict[str, Any]]:
-    """Some of the best policy and some of the newest; none of worlds that are stepped outside JAX."""
-    if not is_in_jax(config):
+    """Some of the best policy and some of the newest; none of worlds that are not ours."""
+    if not is_ours(config):
         return []
     folders = {"best": run / BEST, "last": run / CHECKPOINTS}
     there = [which for which in NAMES if any(folders[which].glob("*.safetensors"))]
@@ -29,9 +29,10 @@ def list_episodes(run: Path, config: Config) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def is_in_jax(config: Config) -> bool:
-    """Whether a run's world is one of ours; a module of the user's is found out when it is played."""
+def is_ours(config: Config) -> bool:
+    """Whether a run's world is one that we wrote. The settings of a run may name any module, and to look at a run must not run
+    code that its folder names."""
     try:
-        return find_env(config.env.env_id).kind in ("jax", "module")
+        return find_env(config.env.env_id).kind == "jax"
     except CourtsideError:
         return False

@@ -18,11 +18,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from courtside import checkpoint, loading
+from courtside import checkpoint, loading, runlog
 from courtside.algos import mad4pg, team
 from courtside.algos.algorithm import make_hyper
 from courtside.algos.mad4pg import predictions
-from courtside.dash.playable import EACH, ID
+from courtside.dash.playable import EACH, ID, is_ours
 from courtside.dash.series import listed
 from courtside.engines import make_engine
 from courtside.engines.jax_engine import JaxEngine
@@ -73,6 +73,7 @@ class Replays:
         parts = ID.fullmatch(name)
         if parts is None or int(parts[2]) > EACH:
             raise ConfigError(f"There is no episode {name[:40]!r}; it must be such as last-1 or best-2.")
+        require_ours(run)
         which: loading.Which = "best" if parts[1] == "best" else "last"
         with self._lock:  # one after the other: they share two cores with a run that trains
             key = (run, name, _newest(run, which))
@@ -84,9 +85,18 @@ class Replays:
             return self._kept[key]
 
     def picture(self, run: Path, name: str, frame: int) -> bytes:
-        episode = self.find(run, name)
+        """Of the episode that was told last, also where the run has a newer policy by now."""
+        with self._lock:
+            known = next((each for key, each in reversed(self._kept.items()) if key[:2] == (run, name)), None)
+        episode = self.find(run, name) if known is None else known
         with self._lock:
             return episode.picture(frame)
+
+
+def require_ours(run: Path) -> None:
+    """See `playable.is_ours`."""
+    if not is_ours(runlog.read_config(run)):
+        raise ConfigError("Only worlds that come with courtside are played here; film others with `courtside eval`.")
 
 
 def _newest(run: Path, which: loading.Which) -> str:

@@ -5,13 +5,14 @@ Metrics of episodes count each episode, all others each update, as the verdict d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from courtside.dash.lines import Table
+from courtside.dash.lines import Table, as_number
 from courtside.metric_names import count_of, is_per_episode
 
 Axis = Literal["step", "update", "time"]
@@ -35,11 +36,12 @@ class Clock(NamedTuple):
 
 
 def make_clock(timing: Table) -> Clock:
-    """From the rows of `timing.jsonl`, asked for `step` and `seconds`; compiling does not count."""
-    seconds = timing.columns["seconds"]
-    known = np.isfinite(seconds) & np.isfinite(timing.columns["step"])
-    passed = np.cumsum(seconds[known])
-    return Clock(np.append(0.0, timing.columns["step"][known]), np.append(0.0, passed))
+    """From the rows of `timing.jsonl`, asked for `step`, `seconds` and `steps_per_second`; compiling does not count. In a sample
+    rows are missing, so there the steps since the row before are taken at the row's own speed."""
+    seconds, steps, speed = (timing.columns[name] for name in ("seconds", "step", "steps_per_second"))
+    known = np.isfinite(seconds) & np.isfinite(steps) & (timing.is_whole | (speed > 0))
+    taken = seconds[known] if timing.is_whole else np.diff(steps[known], prepend=0.0) / speed[known]
+    return Clock(np.append(0.0, steps[known]), np.append(0.0, np.cumsum(taken)))
 
 
 def names_needed(metrics: Sequence[str]) -> list[str]:
@@ -98,4 +100,5 @@ def listed(numbers: Points) -> list[float | None]:
 
 def plain(value: Any) -> float | None:
     """One number as JSON has it."""
-    return float(value) if isinstance(value, int | float) and np.isfinite(value) else None
+    number = as_number(value)
+    return number if number is not None and math.isfinite(number) else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 import json
 import mimetypes
+import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -17,6 +18,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlencode
 
 import anyio.to_thread
 from starlette.applications import Starlette
@@ -28,17 +30,20 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from courtside.dash import details, groups
-from courtside.dash.cards import Card, Cards, read_config
+from courtside.dash.cards import Cards, Stamped, read_config
+from courtside.dash.files import read_bytes
 from courtside.dash.lines import LineFiles
 from courtside.dash.opinions import Opinions, finding_json
-from courtside.dash.playable import list_episodes
+from courtside.dash.playable import is_ours, list_episodes
 from courtside.dash.series import AXES, Axis
 from courtside.dash.shelf import Shelf, parent_of
 from courtside.dash.story import read_story
-from courtside.dash.walls import describe_wall
+from courtside.dash.walls import crop, describe_wall
 from courtside.errors import ConfigError, CourtsideError
 from courtside.health.findings import is_news
+from courtside.storage import json_ready
 from courtside.wall_layout import FILE as WALL
+from courtside.wall_layout import MAX_SCREENS
 
 STATIC = Path(__file__).with_name("static")
 PAGES = ("/", "/run", "/population", "/search", "/compare", "/wall", "/replay")
@@ -54,6 +59,10 @@ HEADERS = {
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 """What a browser may call this machine; another name may be one that an attacker points here."""
 DEFAULT_POINTS = 400
+STAGE = "stage.safetensors"
+"""States of a JAX world, see `courtside.stage`, which needs JAX."""
+MOST_PICTURE = 40_000_000
+MOST_GROUPS = 8
 GROUP_SECONDS = 3.0
 """A population or search that grows is read again this often at most."""
 MOST_FINDINGS = 3
@@ -73,25 +82,26 @@ class Dash:
         self.cards, self.opinions = Cards(self.shelf), Opinions(self.files)
         self._groups: dict[str, tuple[Any, float, dict[str, Any]]] = {}
         self._replays: Any = None
-        self._loading = threading.Lock()
+        self._stages: Any = None
+        self._loading, self._grouping = threading.Lock(), threading.Lock()
 
     # Every method below answers one question of the page; see `ANSWERS`.
 
     def runs(self, asked: Request) -> Any:
-        return {"dir": str(self.shelf.folder), "runs": [self._card(card) for card in self.cards.all()]}
+        return {"dir": str(self.shelf.folder), "runs": [self._card(found) for found in self.cards.all()]}
 
-    def _card(self, card: Card) -> dict[str, Any]:
-        found = None
-        if card.kind == "run":
-            run = self.shelf.folder / card.name
-            found = self.opinions.ask(run, self.cards.stamp(card.name)) if card.step else []
+    def _card(self, row: Stamped) -> dict[str, Any]:
+        card, found = row.card, []
+        if card.kind == "run" and card.step:
+            found = self.opinions.ask(self.shelf.folder / card.name, row.stamp)
         news = None if found is None else [each for each in found if is_news(each)][:MOST_FINDINGS]
         told = None if news is None else [{"kind": each.kind, "title": each.title, "sick": each.sick} for each in news]
         return card.to_json() | {"findings": told}
 
     def run(self, asked: Request) -> Any:
         name, run = self._asked(asked)
-        parts = {"wall": self.shelf.file(run, WALL).is_file(), "replays": len(list_episodes(run, read_config(run)))}
+        walls = (self.shelf.file(run, name) for name in (WALL, STAGE))
+        parts = {"wall": any(path.is_file() for path in walls), "replays": len(list_episodes(run, read_config(run)))}
         about = {"card": self._card(self.cards.one(name)), "parent": parent_of(name), "parts": parts}
         return about | details.describe_run(self.files, run)
 
@@ -106,8 +116,8 @@ class Dash:
 
     def findings(self, asked: Request) -> Any:
         name, run = self._asked(asked)
-        card, names = self.cards.one(name), tuple(details.metric_names(self.files, run))
-        found = self.opinions.look(run, self.cards.stamp(name))
+        (card, stamp), names = self.cards.one(name), tuple(details.metric_names(self.files, run))
+        found = self.opinions.look(run, stamp)
         return {"findings": [finding_json(each, card.score_name, names) for each in found], "looked_at": card.step}
 
     def events(self, asked: Request) -> Any:
@@ -123,18 +133,34 @@ class Dash:
     def _group(self, asked: Request, describe: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
         """What is told of several runs together costs more, so it is kept until one of their files changes, and for a while."""
         name, run = self._asked(asked)
-        card, now = self.cards.one(name), time.monotonic()
-        stamp = self.cards.stamp(name)
-        was, made, told = self._groups.get(name, (None, 0.0, {}))
-        if was is None or (was != stamp and now - made >= GROUP_SECONDS):
-            told = describe(run)
-            self._groups = {name: (stamp, now, told)}  # of the one that is being looked at
-        return {"card": self._card(card)} | told
+        row, now = self.cards.one(name), time.monotonic()
+        with self._grouping:  # browsers that look at the same one wait for the first of them
+            was, made, told = self._groups.get(name, (None, 0.0, {}))
+            if was is None or (was != row.stamp and now - made >= GROUP_SECONDS):
+                told = describe(run)
+                self._groups[name] = (row.stamp, now, told)
+            while len(self._groups) > MOST_GROUPS:
+                self._groups.pop(next(iter(self._groups)))
+        return {"card": self._card(row)} | told
 
     def wall(self, asked: Request) -> Any:
-        """What every env shows now, where its run draws that."""
+        """What every env shows now: a picture that the run drew, or states of a JAX world that are drawn here."""
         _, run = self._asked(asked)
+        if (scene := self._find_scene(run)) is not None:
+            return scene.told | {"stamp": scene.stamp}
         return describe_wall(self.shelf.file(run, WALL), read_config(run).env.num_envs)
+
+    def _find_scene(self, run: Path) -> Any:
+        """The states that a run left for us to draw; None where it has none."""
+        path = self.shelf.file(run, STAGE)
+        if not path.is_file() or not is_ours(read_config(run)):
+            return None
+        with self._loading:
+            if self._stages is None:
+                from courtside.dash.stages import Stages
+
+                self._stages = Stages()
+        return self._stages.look(run, path)
 
     def replays(self, asked: Request) -> Any:
         _, run = self._asked(asked)
@@ -151,7 +177,16 @@ class Dash:
 
     def wall_picture(self, asked: Request) -> bytes:
         _, run = self._asked(asked)
-        return self.shelf.file(run, WALL).read_bytes()
+        scene = self._find_scene(run)
+        return read_bytes(self.shelf.file(run, WALL), MOST_PICTURE) if scene is None else scene.wall()
+
+    def screen_picture(self, asked: Request) -> bytes:
+        _, run = self._asked(asked)
+        scene, env = self._find_scene(run), int(number_of(asked, "env", 0))
+        if scene is not None:
+            return scene.screen(env)
+        picture = read_bytes(self.shelf.file(run, WALL), MOST_PICTURE)
+        return crop(picture, env, min(read_config(run).env.num_envs, MAX_SCREENS))
 
     def _find_replays(self) -> Any:
         """Who plays episodes; the first question loads JAX, which takes seconds."""
@@ -198,7 +233,8 @@ def number_of(asked: Request, name: str, default: float) -> float:
         number = default if text is None else float(text)
     except ValueError:
         number = float("nan")
-    if number != number or (name == "points" and not 0 < number < 1e6):
+    least = {"points": 1, "frame": 0, "env": 0}.get(name, -float("inf"))
+    if not least <= number or (name in ("points", "frame", "env") and number >= 1e6):
         raise ConfigError(f"{name} is {str(text)[:40]!r}, but it must be a number.")
     return number
 
@@ -220,6 +256,7 @@ def make_app(shelf: Shelf, token: str | None = None, names: tuple[str, ...] = LO
     routes += [Route(f"/api/{name}", answer(getattr(dash, name))) for name in ANSWERS]
     routes += [
         Route("/api/wall.png", picture(dash.wall_picture)),
+        Route("/api/screen.png", picture(dash.screen_picture)),
         Route("/api/replay.png", picture(dash.replay_picture)),
         Route("/static/{path:path}", _static),
     ]
@@ -237,13 +274,22 @@ def answer(make: Callable[[Request], Any]) -> Callable[[Request], Awaitable[Resp
             return _json({"error": str(error)}, 400 if isinstance(error, ConfigError) else 404)
         except OSError:
             return _json({"error": "The run's folder cannot be read; it may have been deleted just now."}, 404)
+        except Exception as error:  # a run folder may hold anything, and the page must be told something
+            return _damaged(error)
         return _json(found)
 
     return respond
 
 
+def _damaged(error: Exception) -> Response:
+    sys.stderr.write(f"courtside watch: {type(error).__name__}: {error}\n")
+    return _json(
+        {"error": f"This cannot be shown: the run's files are damaged, or this is a bug ({type(error).__name__})."}, 500
+    )
+
+
 def _json(content: Any, status: int = 200) -> Response:
-    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(json_ready(content), allow_nan=False, separators=(",", ":"))
     return Response(text, status, media_type="application/json")
 
 
@@ -255,6 +301,8 @@ def picture(make: Callable[[Request], bytes]) -> Callable[[Request], Awaitable[R
             content = await anyio.to_thread.run_sync(make, asked)
         except (CourtsideError, OSError):
             return _json({"error": "There is no such picture."}, 404)
+        except Exception as error:
+            return _damaged(error)
         return Response(content, media_type="image/png")
 
     return respond
@@ -270,8 +318,8 @@ async def _static(asked: Request) -> Response:
     """A file of the page itself; with the edition in front it never changes."""
     name = asked.path_params["path"]
     is_kept = name.startswith(f"{edition()}/")
-    path = (STATIC / name.removeprefix(f"{edition()}/")).resolve()
-    if not path.is_relative_to(STATIC.resolve()) or not path.is_file():
+    path = STATIC / name.removeprefix(f"{edition()}/")
+    if path not in own_files():
         return _json({"error": "There is no such file."}, 404)
     kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     headers = {"cache-control": "max-age=31536000, immutable"} if is_kept else {}
@@ -279,10 +327,15 @@ async def _static(asked: Request) -> Response:
 
 
 @cache
+def own_files() -> frozenset[Path]:
+    """All files of the page, and nothing else."""
+    return frozenset(path for path in STATIC.rglob("*") if path.is_file())
+
+
+@cache
 def edition() -> str:
     """Short name of all files of the page as they are now."""
-    files = sorted(path for path in STATIC.rglob("*") if path.is_file())
-    return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
+    return sha256(b"".join(path.read_bytes() for path in sorted(own_files()))).hexdigest()[:12]
 
 
 # --- who may ask ---------------------------------------------------------------------------------------------------
@@ -314,20 +367,29 @@ class Guard:
         host = asked.headers.get("host", "")
         if self._names and host.rpartition(":")[0] not in self._names and host not in self._names:
             return _json({"error": "This server answers on this machine only; use --host to open it to others."}, 403)
+        if asked.url.path.startswith("/api/") and asked.headers.get("sec-fetch-site", "none") not in (
+            "same-origin",
+            "none",
+        ):
+            return _json({"error": "Another site's page asked for this; only this server's own pages may."}, 403)
         if self._token is None:
             return None
         if self._is_right(asked.query_params.get(TOKEN, "")):
             return self._let_in(asked)
-        if self._is_right(asked.cookies.get(COOKIE, "")):
+        if self._is_right(asked.cookies.get(self._cookie(asked), "")):
             return None
         return _json({"error": "Open the address with the token that `courtside watch` printed."}, 401)
 
     def _is_right(self, shown: str) -> bool:
         return hmac.compare_digest(shown.encode(), (self._token or "").encode())
 
+    def _cookie(self, asked: Request) -> str:
+        """Its name; servers on other ports of the same machine have others."""
+        return f"{COOKIE}-{asked.url.port or 80}"
+
     def _let_in(self, asked: Request) -> Response:
         """Keep the token in a cookie, so that it does not stay in the address."""
         rest = [(name, value) for name, value in asked.query_params.multi_items() if name != TOKEN]
-        response = RedirectResponse(str(asked.url.replace(query="").include_query_params(**dict(rest))))
-        response.set_cookie(COOKIE, self._token or "", httponly=True, samesite="strict")
+        response = RedirectResponse(str(asked.url.replace(query=urlencode(rest))))
+        response.set_cookie(self._cookie(asked), self._token or "", httponly=True, samesite="strict")
         return response

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from courtside.dash.files import is_plain_folder
 from courtside.errors import CheckpointError
 from courtside.population import members
 from courtside.runlog import CONFIG
@@ -73,6 +74,12 @@ class Shelf:
         if not self._is_inside(path):
             raise CheckpointError(f"{name} of this run is a link that leads elsewhere, and is not shown.")
         return path
+
+
+def members_of(folder: Path) -> list[Path]:
+    """The members of a population that are folders of its own; links are passed over."""
+    inside = is_plain_folder(folder / members.FOLDER)
+    return [member for member in members.member_dirs(folder) if inside and is_plain_folder(member)]
 
 
 def kind_of(folder: Path) -> Kind | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from courtside.dash.cards import whole
+from courtside.dash.files import open_plain
 from courtside.runlog import EVENTS
 
 MOST_BYTES = 400_000
@@ -20,7 +21,7 @@ MOST_TEXT = 1_000
 def read_story(run: Path) -> list[dict[str, Any]]:
     """The newest events, the oldest of them first; lines that are none are passed over."""
     try:
-        with open(run / EVENTS, "rb") as file:
+        with open_plain(run / EVENTS) as file:
             size = os.fstat(file.fileno()).st_size
             file.seek(max(0, size - MOST_BYTES))
             lines = file.read(MOST_BYTES).split(b"\n")[:-1]

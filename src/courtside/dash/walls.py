@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import time
+import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from courtside.errors import CheckpointError, ConfigError
+from courtside.png import decode_png, encode_png
 from courtside.wall_layout import GAP, MAX_SCREENS, grid
 
 
@@ -24,7 +29,21 @@ def describe_wall(picture: Path, num_envs: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-NONE = "This run draws no screens: worlds that are stepped outside JAX and have pictures do, such as Atari games."
+NONE = "This run shows no screens: its world cannot be drawn, or it has not begun yet."
+
+
+def crop(picture: bytes, env: int, count: int) -> bytes:
+    """One screen out of the picture of all."""
+    if not 0 <= env < count:
+        raise ConfigError(f"env is {env}, but it must be from 0 to {count - 1}.")
+    try:
+        wall = decode_png(picture)
+    except (ValueError, zlib.error) as error:
+        raise CheckpointError(f"The wall cannot be read: {error}.") from error
+    rows, columns = grid(count)
+    tall, wide = (wall.shape[0] - GAP) // rows, (wall.shape[1] - GAP) // columns
+    top, left = GAP + env // columns * tall, GAP + env % columns * wide
+    return encode_png(np.ascontiguousarray(wall[top : top + tall - GAP, left : left + wide - GAP]))
 
 
 def _age(seconds: float) -> str:

@@ -1,4 +1,6 @@
-// Asks the server, and keeps asking while somebody looks.
+// Asks the server, and keeps asking while somebody looks. A report has its answers with it, and asks once.
+
+import { embedded, report } from "./embedded.js";
 
 /** An answer that is no answer: `message` is a sentence to show. */
 export class NoAnswer extends Error {
@@ -10,6 +12,7 @@ export class NoAnswer extends Error {
 
 /** GET /api/`what`; values that are lists are repeated, null ones left out. */
 export async function ask(what, values = {}) {
+  if (report) return embedded(what, values);
   const path = address(`/api/${what}`, values);
   const response = await (taken(path) ?? reach(path));
   const answer = await response.json().catch(() => null);
@@ -25,6 +28,7 @@ const early = new Map();
 
 /** Sends a question whose answer the next `ask` of the same will take. */
 export function askEarly(what, values = {}) {
+  if (report) return;
   const path = address(`/api/${what}`, values);
   const response = reach(path);
   response.catch(() => {});
@@ -60,6 +64,7 @@ const isGiven = (value) => value !== null && value !== undefined;
 
 /** Runs `task` now and then every `seconds()` seconds; rests while the page is hidden. Faults become a notice and are tried again. */
 export function poll(task, seconds) {
+  if (report) return attempt(task);
   let timer = null;
   let busy = false;
   async function turn() {

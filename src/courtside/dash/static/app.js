@@ -2,7 +2,8 @@
 
 import { askEarly } from "./api.js";
 import { el, replace } from "./dom.js";
-import { asked } from "./links.js";
+import { report } from "./embedded.js";
+import { asked, here } from "./links.js";
 
 const CHART = ["chart/plot.js", "chart/marks.js", "chart/curves.js", "colours.js", "controls.js", "vendor/uplot/uPlot.esm.js"];
 const RUN = [
@@ -40,11 +41,11 @@ const PAGES = {
 const main = document.getElementById("main");
 
 async function open() {
-  const page = PAGES[location.pathname.replace(/(.)\/$/, "$1")];
+  const page = PAGES[here.pathname.replace(/(.)\/$/, "$1")];
   if (!page) return say("There is no page at this address.");
   if (page.asks) askEarly(page.asks, { name: asked("name") });
   const loading = page.load();
-  page.needs.forEach(sendFor);
+  if (!report) page.needs.forEach(sendFor);
   await (await loading).show(main);
 }
 

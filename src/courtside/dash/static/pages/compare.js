@@ -6,6 +6,7 @@ import { Plot } from "../chart/plot.js";
 import { colour, curveStyle } from "../colours.js";
 import { AXES, smoothingSlider, toggleButton } from "../controls.js";
 import { choice, el, fillOptions, Part, replace, section, setText, svg } from "../dom.js";
+import { report } from "../embedded.js";
 import { number, place } from "../format.js";
 import { asked, askedAll, comparePath, remember, runPath, showTrail } from "../links.js";
 
@@ -15,7 +16,7 @@ export async function show(main) {
   const page = new ComparePage();
   replace(main, page.node);
   showTrail(["Compare", comparePath(page.names)]);
-  page.offerRuns();
+  if (!report) page.offerRuns();
   if (page.names.length > 0) await page.start();
 }
 
@@ -37,7 +38,7 @@ class ComparePage {
       differencesTable,
     );
     this.hint = el("p", { class: "muted" });
-    this.node = el("div", { class: "page compare" }, el("h1", {}, "Compare"), this.adder(), this.hint, this.body());
+    this.node = el("div", { class: "page compare" }, el("h1", {}, "Compare"), report ? null : this.adder(), this.hint, this.body());
     document.addEventListener("keydown", (event) => event.key === "Escape" && this.zoom(null));
     document.addEventListener("themechange", () => this.drawLegend());
   }
@@ -189,7 +190,7 @@ class ComparePage {
       this.names.filter((one) => one !== name),
       { x: this.kind, metric: this.metric },
     );
-    return el("a", { class: "drop", href: path, "aria-label": `Leave out ${name}` }, "✕");
+    return path && el("a", { class: "drop", href: path, "aria-label": `Leave out ${name}` }, "✕");
   }
 
   read(index) {

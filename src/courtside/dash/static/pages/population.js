@@ -7,7 +7,7 @@ import { toggleButton } from "../controls.js";
 import { el, Part, replace, section } from "../dom.js";
 import { failed } from "../fault.js";
 import { count, NONE, number, percent, sentence } from "../format.js";
-import { asked, comparePath, memberPath, runPath, showTrail } from "../links.js";
+import { asked, comparePath, link, memberPath, runPath, showTrail } from "../links.js";
 import { identity } from "../run/head.js";
 import { Table } from "../table.js";
 
@@ -151,7 +151,7 @@ function headParts({ card, sentences, worst }) {
         "div",
         { class: "row links" },
         worst === null ? null : el("a", { href: memberPath(card.name, worst) }, `Worst member: ${worst}`),
-        el("a", { href: comparePath([card.name]) }, "Compare"),
+        link(comparePath([card.name]), "Compare"),
       ),
     ),
     el(

@@ -3,12 +3,14 @@
 import { ask } from "../api.js";
 import { translate } from "../chart/curves.js";
 import { el, setText } from "../dom.js";
+import { report } from "../embedded.js";
 import { number } from "../format.js";
 import { ChartCard } from "./chart_card.js";
 import { groupOf, groupTitle } from "./metric_groups.js";
 
 const POINTS = 400;
-const NEAR = "250px";
+/** Charts this near to the window are made; in a report all are, so that it can be printed. */
+const NEAR = report ? "1000000px" : "250px";
 const GATHER_MS = 10;
 const DISTURBING = new Set(["rewound", "resumed", "notice", "knob"]);
 

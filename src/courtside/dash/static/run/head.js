@@ -3,7 +3,7 @@
 import { progressBar, progressWords, skippedWords, stateBadge, verdictBadge } from "../badges.js";
 import { el } from "../dom.js";
 import { number, sentence, when, wholeDate } from "../format.js";
-import { comparePath, replayPath, wallPath } from "../links.js";
+import { comparePath, link, replayPath, wallPath } from "../links.js";
 
 /** `run` is the answer of /api/run. */
 export function headParts({ card, parts, verdict, verdict_words: words, skipped_lines: skipped }) {
@@ -47,8 +47,8 @@ function links(card, parts) {
   return el(
     "div",
     { class: "row links" },
-    parts.wall ? el("a", { href: wallPath(card.name) }, "Wall") : null,
-    parts.replays ? el("a", { href: replayPath(card.name) }, `Replays (${parts.replays})`) : null,
-    el("a", { href: comparePath([card.name]) }, "Compare"),
+    parts.wall ? link(wallPath(card.name), "Wall") : null,
+    parts.replays ? link(replayPath(card.name), `Replays (${parts.replays})`) : null,
+    link(comparePath([card.name]), "Compare"),
   );
 }

@@ -1,0 +1,42 @@
+"""`courtside plot RUN...`: learning curves as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from courtside.cli.arguments import Parser
+
+ABOUT = """Draw learning curves of one run, of a population or of several side by side, with the thresholds as lines.
+
+The ending of the file's name decides: .png, .svg or .pdf. A band holds the middle 80% of the updates around a point, of a population
+the middle 80% of its members."""
+
+
+def main(args: list[str]) -> int:
+    found = make_parser().read(args)
+    from courtside.dash.chosen import check_place, find_chosen, write_file
+    from courtside.dash.pictures import check_ending, draw
+
+    runs, path = find_chosen(found.runs), Path(found.output)
+    check_ending(path)
+    check_place(path)
+    write_file(path, draw(runs, found.metric, found.along, path.suffix))
+    print(f"Wrote {path}")
+    return 0
+
+
+def make_parser() -> Parser:
+    parser = Parser("plot", ABOUT)
+    parser.add_argument(
+        "runs", metavar="RUN", nargs="+",
+        help="run folder, its name in runs/, the start of that name, or `last`; several are drawn over each other",
+    )  # fmt: skip
+    parser.add_argument(
+        "--metric", metavar="NAME", nargs="+", action="extend", default=[],
+        help="what to draw, a panel for each (default: the score); the group in front of a name may be left out",
+    )  # fmt: skip
+    parser.add_argument(
+        "--along", choices=("step", "update", "time"), default="step", help="what lies along (default: step)"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", default="plot.png", help="file to write (default: plot.png)")
+    return parser

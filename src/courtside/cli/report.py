@@ -1,0 +1,40 @@
+"""`courtside report RUN...`: the page of a run as one file, to keep, hand in or send."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from courtside.cli.arguments import Parser
+
+ABOUT = """Write one HTML file that shows what `courtside watch` shows, and opens in any browser without a server or a network.
+
+Of a run, a population or a search it has their page, of several runs and populations the comparison. All that the page needs is in
+the file: curves, thresholds, findings, events, settings, pictures."""
+
+
+def main(args: list[str]) -> int:
+    found = make_parser().read(args)
+    from courtside.dash.chosen import check_place, find_chosen, write_file
+    from courtside.dash.report import check_overwrite, make_report
+
+    runs, path = find_chosen(found.runs), Path(found.output)
+    check_place(path)
+    if not found.force:
+        check_overwrite(path)
+    content = make_report(runs)
+    write_file(path, content)
+    print(f"Wrote {path} ({len(content) / 1e6:.1f} MB); it opens in any browser, without a server.")
+    return 0
+
+
+def make_parser() -> Parser:
+    parser = Parser("report", ABOUT)
+    parser.add_argument(
+        "runs", metavar="RUN", nargs="+",
+        help="run folder, its name in runs/, the start of that name, or `last`; several are compared",
+    )  # fmt: skip
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", default="report.html", help="file to write (default: report.html)"
+    )
+    parser.add_argument("--force", action="store_true", help="replace the file even if it is no report of ours")
+    return parser

@@ -116,28 +116,28 @@ def describe_thresholds(files: LineFiles, run: Path, config: Config) -> list[dic
     if not config.thresholds:
         return []
     verdict, held = judge(config.thresholds, read_judged(files, run, config.thresholds))
+    rows = [_describe_threshold(result, spans) for result, spans in zip(verdict.results, held, strict=True)]
     told = read_record(run / VERDICT).get("results")
-    if isinstance(told, list) and len(told) == len(held):
-        return [_as_told(result, one, spans) for result, one, spans in zip(verdict.results, told, held, strict=True)]
-    return [
-        {
-            "metric": result.metric, "op": result.op, "target": result.target, "window": window_words(result),
-            "value": plain(result.value), "worst": plain(result.worst), "holds": result.passed,
-            "since_step": result.since_step, "reason": result.reason, "source": result.source, "held": spans,
-        }
-        for result, spans in zip(verdict.results, held, strict=True)
-    ]  # fmt: skip
+    if isinstance(told, list) and len(told) == len(rows):
+        return [row | _as_told(one) for row, one in zip(rows, told, strict=True)]
+    return rows
 
 
-def _as_told(result: ThresholdResult, told: Any, held: list[list[int]]) -> dict[str, Any]:
-    """As the verdict of a finished run has it, which is exact where a page may have seen a sample."""
+def _describe_threshold(result: ThresholdResult, held: list[list[int]]) -> dict[str, Any]:
+    return {
+        "metric": result.metric, "op": result.op, "target": result.target, "window": window_words(result),
+        "value": plain(result.value), "worst": plain(result.worst), "holds": result.passed,
+        "since_step": result.since_step, "reason": result.reason, "source": result.source, "held": held,
+    }  # fmt: skip
+
+
+def _as_told(told: Any) -> dict[str, Any]:
+    """How it stands by the verdict of a finished run, which is exact where a page may have seen a sample."""
     told = told if isinstance(told, dict) else {}
     since = plain(told.get("since_step"))
     return {
-        "metric": result.metric, "op": result.op, "target": result.target, "window": window_words(result),
         "value": plain(told.get("value")), "worst": plain(told.get("worst")), "holds": told.get("passed") is True,
-        "since_step": None if since is None else int(since), "reason": str(told.get("reason", "")), "source": result.source,
-        "held": held,
+        "since_step": None if since is None else int(since), "reason": str(told.get("reason", "")),
     }  # fmt: skip
 
 

@@ -25,6 +25,8 @@ AGAIN_SECONDS = 5.0
 """A run that is being trained is looked at this often at most."""
 MOST_WAITING = 64
 """Runs that wait to be looked at; what was asked for longer ago is forgotten, since nobody looks at it any more."""
+PAUSE = 4
+"""Between two looks of the thread it rests this many times as long as the last took: answers must not wait for it."""
 MOST_ROWS = 4_000
 """Rows that a look is made of: longer runs are thinned evenly, as while they are trained."""
 MOST_KEPT = 2_000
@@ -88,7 +90,9 @@ class Opinions:
                 while not self._waiting:
                     self._wakes.wait()
                 run, stamp = self._waiting.popitem(last=False)
+            begun = time.monotonic()
             self._look(run, stamp)
+            time.sleep(PAUSE * (time.monotonic() - begun))
 
     def _look(self, run: Path, stamp: Stamp) -> list[Finding]:
         """A detector that fails, on a damaged run for instance, has found nothing."""

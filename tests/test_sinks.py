@@ -125,20 +125,20 @@ def test_a_resume_drops_points_past_the_checkpoint(config):
     log = RunLog.resume(log.folder, update=2, step=1024)  # in the same second: must not write over the first file
     log.on(progress(range(3, 4)))
     log.close()
-    assert len(list(log.folder.glob("events.*"))) == 2
+    assert len(list(log.folder.glob("events.out.*"))) == 2
     assert read_tensorboard(log.folder)[0]["losses/entropy"] == [(512, 1.0), (1024, 2.0), (1536, 3.0)]
 
 
 def test_tensorboard_can_be_turned_off(tmp_path):
     log = RunLog.create(Config(run=RunConfig(runs_dir=str(tmp_path), tensorboard=False)))
     log.close()
-    assert not list(log.folder.glob("events.*"))
+    assert not list(log.folder.glob("events.out.*"))
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 def test_full_disk_is_an_error_and_not_a_hang(config, tmp_path):
     sink = sinks.TensorBoardSink(tmp_path, config)
-    (events,) = tmp_path.glob("events.*")
+    (events,) = tmp_path.glob("events.out.*")
     with open("/dev/full", "wb") as full:
         os.dup2(full.fileno(), sink._file._file.fileno())
     with pytest.raises(CheckpointError, match=f"{events.name}: the disk is full"):

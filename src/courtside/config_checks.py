@@ -79,6 +79,10 @@ def _run_faults(config: Config) -> list[str]:
         )
     if run.snapshots < 0:
         faults.append(f"--snapshots is {run.snapshots}, but it must be 0 (none) or more.")
+    if run.video_every < 0:
+        faults.append(f"--video-every is {run.video_every}, but it must be a number of updates, or 0 for no films.")
+    if run.video_every and run.seeds > 1:
+        faults.append(f"--video-every films one run, but --seeds is {run.seeds}; leave one of them out.")
     if not 0 <= run.seed <= MAX_SEED:
         faults.append(f"--seed is {run.seed}, but it must lie between 0 and {MAX_SEED}.")
     elif run.seed + run.seeds - 1 > MAX_SEED:

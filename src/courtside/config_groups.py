@@ -55,6 +55,8 @@ class RunConfig:
     """Write TensorBoard event files into the run folder."""
     screens: bool = False
     """Keep the newest screen of every env as a picture of its own in frames/, beside wall.png; only where envs have screens."""
+    video_every: int = 0
+    """Updates between two films of the newest policy in videos/, each made by a process of its own meanwhile; 0 makes none. Needs the `video` extra."""
     watch: bool = False
     """Show the runs of runs_dir on a page in the browser as long as this one trains, as `courtside watch` does (needs the `watch` extra)."""
     wandb: bool = False

@@ -30,6 +30,7 @@ from courtside.runlog import RunLog
 from courtside.stopping import ScoreStop, ScoreWatch
 from courtside.train import run as run_training
 from courtside.types import TrainState
+from courtside.videos import with_videos
 from courtside.wall import with_wall
 
 if TYPE_CHECKING:
@@ -206,7 +207,8 @@ def _drive(
     insurer = _insure(config, engine, saver, account)
     course = _Course(config, log, saver, done)
     updates = run_training(config, engine=engine, state=state, insurance=insurer, watch=watch)
-    events = with_wall(updates, engine, log.folder, config.run.screens)
+    shown = with_wall(updates, engine, log.folder, config.run.screens)
+    events = with_videos(shown, log.folder, config) if config.run.video_every else shown
     begun = time.perf_counter()
     with Signals() as signals, contextlib.closing(log):
         for event in events:

@@ -1,5 +1,6 @@
 """Worker processes: what dies or hangs is named or replaced, and nothing is ever left behind."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -199,6 +200,7 @@ def test_workers_do_not_load_jax():
 
 
 def test_close_ends_workers_and_gives_files_back():
+    gc.collect()  # what tests before this one left would be collected meanwhile
     files = set(os.listdir("/proc/self/fd"))
     host = open_host("gym:CartPole-v1")
     pids = worker_ids(host)

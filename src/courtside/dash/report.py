@@ -21,7 +21,7 @@ from courtside.dash.bundle import data_url, fill_page
 from courtside.dash.cards import make_card, read_config
 from courtside.dash.files import read_bytes
 from courtside.dash.lines import LineFiles
-from courtside.dash.liveness import is_training
+from courtside.dash.liveness import is_live
 from courtside.dash.opinions import Opinions, finding_json
 from courtside.dash.playable import list_episodes
 from courtside.dash.series import AXES
@@ -29,6 +29,7 @@ from courtside.dash.shelf import kind_of, parent_of
 from courtside.dash.story import read_story
 from courtside.errors import ConfigError
 from courtside.hosts.gba.visit_map import FILE as VISITS
+from courtside.storage import json_ready
 from courtside.wall_layout import FILE as WALL
 
 GENERATOR = b'<meta name="generator" content="courtside report">'
@@ -71,7 +72,7 @@ def make_report(runs: Mapping[str, Path]) -> bytes:
 
 def embed(record: Any) -> str:
     """JSON that can stand inside a script element: nothing in it can end that, or open a comment."""
-    return json.dumps(record, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    return json.dumps(json_ready(record), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def write_foot(names: list[str], date: str) -> str:
@@ -99,7 +100,7 @@ def describe(runs: dict[str, Path]) -> Contents:
     kind = kind_of(run) or "run"
     if kind == "run":
         return describe_run(name, run)
-    card = make_card(name, run, is_training(run)).to_json()
+    card = make_card(name, run, is_live(run)).to_json()
     told = groups.describe_population(run) if kind == "population" else groups.describe_search(run)
     return Contents(kind, {kind: {"card": card} | told}, {}, [])
 
@@ -119,7 +120,7 @@ def describe_run(name: str, run: Path) -> Contents:
 
 def answer_run(files: LineFiles, name: str, run: Path, config: Config, metrics: tuple[str, ...]) -> dict[str, Any]:
     """The same as `dash.server` answers to the page of a run."""
-    card = make_card(name, run, is_training(run))
+    card = make_card(name, run, is_live(run))
     parts = {"wall": (run / WALL).is_file(), "replays": len(list_episodes(run, config))}
     found = [finding_json(each, card.score_name, metrics) for each in Opinions(files).look(run, None)]
     about = {"card": card.to_json(), "parent": parent_of(name), "parts": parts}

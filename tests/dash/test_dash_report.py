@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 from made_runs import make_config, make_run, write_rows
+from test_dash_pages import BROWSER, QUIET, SICK, make_sick, playwright
 from test_groups import POPULATION, SEARCH, make_population, make_search
-from test_pages import BROWSER, QUIET, SICK, make_sick, playwright
 
 from courtside import cli, runlog
 from courtside.dash.bundle import collect, map_imports, resolve, rewrite

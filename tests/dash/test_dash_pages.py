@@ -181,3 +181,30 @@ def test_a_run_that_is_deleted_is_told(browser, address, runs):
     page.reload()
     page.get_by_text("it may have been deleted").first.wait_for()
     page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        f"run?name={SICK}",
+        f"population?name={POPULATION}",
+        f"search?name={SEARCH}",
+        f"compare?name={SICK}",
+        f"wall?name={SICK}",
+    ],
+)
+def test_pages_can_be_used_by_everybody(browser, address, path, scheme):
+    """What axe calls serious or critical: contrast, names of controls, order of headings and more; at a phone's width too."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python")
+    context = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(f"{address}{path}")
+    page.locator("main h1").wait_for()
+    page.wait_for_timeout(500)
+    found = axe.Axe().run(page).response["violations"]
+    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    context.close()
+    assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
+    assert wide <= 0, "nothing sticks out sideways"

@@ -1,0 +1,57 @@
+"""Films while training: they appear in the run folder, and one that cannot be made is one notice."""
+
+import sys
+import time
+
+import av
+import pytest
+
+from courtside import session, videos
+from courtside.config import Config, override
+from courtside.errors import ConfigError
+from courtside.events import Settled
+from courtside.presets import PRESETS
+
+CONFIG = override(PRESETS["cartpole"][1], total_timesteps=8_192, eval_every=0, tensorboard=False, snapshots=0)
+
+
+def test_a_run_leaves_films(tmp_path):
+    config = override(CONFIG, video_every=4, runs_dir=str(tmp_path))
+    run = session.train(config).run_dir
+    films = sorted((run / videos.FOLDER).iterdir())
+    assert films
+    assert all(int(film.stem.removeprefix("update-")) % 4 == 0 for film in films)
+    with av.open(str(films[0])) as container:
+        assert next(container.decode(video=0)).width > 100
+
+
+def test_a_film_that_fails_is_told_once_and_not_tried_again(tmp_path, monkeypatch):
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints" / "update-00000001.safetensors").write_bytes(b"no checkpoint")
+    filmer = videos.Filmer(tmp_path, override(Config(), video_every=1))
+    told, deadline = None, time.monotonic() + 60
+    for update in range(1, 10_000):
+        told = filmer.on(Settled(update, update))
+        if told or time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
+    assert told is not None
+    assert told.startswith("A film could not be made, and no more are tried (courtside: ")
+    assert filmer.on(Settled(10_000, 10_000)) is None
+    filmer.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"video_every": -1}, "--video-every is -1"), ({"video_every": 2, "seeds": 3}, "films one run")],
+)
+def test_what_cannot_be_filmed(changes, words):
+    with pytest.raises(ConfigError, match=words):
+        override(CONFIG, **changes).validate()
+
+
+def test_without_the_extra_it_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "av", None)
+    monkeypatch.setattr(videos.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r'pip install "courtside\[video\]"'):
+        videos.Filmer(tmp_path, override(Config(), video_every=1))

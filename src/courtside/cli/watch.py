@@ -8,6 +8,8 @@ import ipaddress
 import os
 import secrets
 import socket
+import sys
+import threading
 import webbrowser
 from pathlib import Path
 from typing import Any
@@ -32,8 +34,8 @@ def main(args: list[str]) -> int:
     with listen(found.host, found.port) as listener:
         address = address_of(listener, found.host, token)
         print(f"Watching {folder} at {address} (Ctrl-C ends it)", flush=True)
-        if not found.no_open:
-            webbrowser.open(address)
+        if not found.no_open and has_screen():
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         serve(folder, listener, found.host, token)
     return 0
 
@@ -60,6 +62,12 @@ def find_folder(name: str) -> Path:
     return folder.resolve().parent if (folder / "config.json").is_file() else folder.resolve()
 
 
+def has_screen() -> bool:
+    """Whether a browser could open a window here; one for terminals would take ours over."""
+    shows = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    return shows or os.name == "nt" or sys.platform == "darwin"
+
+
 def require_server() -> None:
     missing = [name for name in ("starlette", "uvicorn") if importlib.util.find_spec(name) is None]
     if missing:
@@ -77,15 +85,22 @@ def listen(host: str, port: int) -> socket.socket:
     """A socket that is bound already, so that a port in use is one sentence."""
     try:
         kind, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(kind, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen()  # now, so that a browser that is quicker than the server waits for it
+        return _bind(socket.socket(kind, socket.SOCK_STREAM), address)
     except OSError as error:
         raise ConfigError(
             f"{host} port {port} cannot be listened on ({error.strerror}); another `courtside watch` may be there: give another "
             "--port, or --port 0 for any."
         ) from error
+
+
+def _bind(listener: socket.socket, address: Any) -> socket.socket:
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen()  # now, so that a browser that is quicker than the server waits for it
+    except OSError:
+        listener.close()
+        raise
     return listener
 
 

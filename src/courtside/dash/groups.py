@@ -160,7 +160,12 @@ def describe_plan(search: Search) -> str:
     if not search.stages:
         return "The plan is being made: the speed of this machine is measured first."
     parts = [f"{stage.trials} settings for {stage.steps:,} steps with {stage.seeds} seeds" for stage in search.stages]
-    spent = f" {math.ceil(search.seconds / 60)} minutes spent so far." if search.seconds else ""
+    minutes = math.ceil(search.seconds / 60)
+    spent = (
+        f" {'It took' if search.finished else 'So far it took'} {minutes} {'minute' if minutes == 1 else 'minutes'}."
+        if minutes
+        else ""
+    )
     return f"{'; then '.join(parts)}; then a final round on {len(search.final_seeds) or 16} fresh seeds.{spent}"
 
 

@@ -88,7 +88,7 @@ class Dash:
     # Every method below answers one question of the page; see `ANSWERS`.
 
     def runs(self, asked: Request) -> Any:
-        return {"dir": str(self.shelf.folder), "runs": [self._card(found) for found in self.cards.all()]}
+        return {"dir": self.shelf.folder.name, "runs": [self._card(found) for found in self.cards.all()]}
 
     def _card(self, row: Stamped) -> dict[str, Any]:
         card, found = row.card, []

@@ -38,6 +38,7 @@ def test_a_film_that_fails_is_told_once_and_not_tried_again(tmp_path, monkeypatc
     assert told is not None
     assert told.startswith("A film could not be made, and no more are tried (courtside: ")
     assert filmer.on(Settled(10_000, 10_000)) is None
+    assert filmer._process is None
     filmer.close()
 
 

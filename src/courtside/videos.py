@@ -38,15 +38,14 @@ class Filmer:
 
     def on(self, event: Settled) -> str | None:
         """Film if it is time to; returns what is to be told."""
-        number = event.update // self._every if self._every else 0
-        if self._filmed is None:  # where the run began or was resumed
-            self._filmed = (event.update - 1) // self._every if self._every else 0
         told = self._take_result()
-        if (
-            self._process is None
-            and number > self._filmed
-            and any((self._folder / "checkpoints").glob("*.safetensors"))
-        ):
+        if not self._every:
+            return told
+        number = event.update // self._every
+        if self._filmed is None:  # where the run began or was resumed
+            self._filmed = (event.update - 1) // self._every
+        is_saved = any((self._folder / "checkpoints").glob("*.safetensors"))
+        if self._process is None and number > self._filmed and is_saved:
             self._filmed = number
             self._start(number * self._every)
         return told

@@ -17,6 +17,7 @@ from courtside.play import split_keys
 
 ENTER, LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 """A second screen without a cursor, and back to the first with one."""
+HEAR_SECONDS = 0.5
 ESCAPE_SECONDS = 0.05
 """How long the rest of an arrow key may take to arrive."""
 
@@ -32,7 +33,10 @@ def read_keys(descriptor: int) -> Iterator[str]:
 
 
 def _read(descriptor: int) -> str:
+    """What was typed. Waits in short turns: a signal that comes right before a wait is heard only after it."""
     try:
+        while not select.select([descriptor], [], [], HEAR_SECONDS)[0]:
+            pass
         return os.read(descriptor, 1024).decode(errors="replace")
     except OSError:  # the other end is closed
         return ""

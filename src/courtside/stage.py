@@ -21,8 +21,8 @@ from courtside.errors import CheckpointError
 from courtside.hosts.faults import describe_error
 from courtside.keys import is_key, numbers_of
 from courtside.types import TrainState
+from courtside.wall_layout import STAGE as FILE
 
-FILE = "stage.safetensors"
 MOST_ENVS = 16
 EVERY_SECONDS = 0.4
 PAUSE = 200

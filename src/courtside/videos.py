@@ -19,6 +19,7 @@ from courtside import storage
 from courtside.config import Config
 from courtside.errors import ConfigError
 from courtside.events import Event, Notice, Settled
+from courtside.runlog import CHECKPOINTS
 
 FOLDER = "videos"
 EPISODES = 1
@@ -44,7 +45,7 @@ class Filmer:
         number = event.update // self._every
         if self._filmed is None:  # where the run began or was resumed
             self._filmed = (event.update - 1) // self._every
-        is_saved = any((self._folder / "checkpoints").glob("*.safetensors"))
+        is_saved = any((self._folder / CHECKPOINTS).glob("*.safetensors"))
         if self._process is None and number > self._filmed and is_saved:
             self._filmed = number
             self._start(number * self._every)

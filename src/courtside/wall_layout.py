@@ -1,10 +1,11 @@
-"""How the screens of a wall are laid out: known to whoever draws it and to whoever shows it. No JAX here."""
+"""What a wall is kept in and how its screens are laid out: known to whoever draws it and to whoever shows it. No JAX here."""
 
 from __future__ import annotations
 
 import math
 
-FILE = "wall.png"
+FILE, STAGE = "wall.png", "stage.safetensors"
+"""A picture of all screens; the states of a JAX world, which the reader draws."""
 MAX_SCREENS = 64
 """The first envs are shown where there are more."""
 GAP = 2

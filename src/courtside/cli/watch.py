@@ -16,6 +16,7 @@ from typing import Any
 
 from courtside.cli.arguments import Parser, whole_number
 from courtside.errors import ConfigError
+from courtside.runlog import CONFIG
 
 ABOUT = """Show the runs of a folder on a page in the browser: curves, verdicts, what is wrong, what agents are doing.
 
@@ -59,7 +60,7 @@ def find_folder(name: str) -> Path:
     folder = Path(name)
     if not folder.is_dir():
         raise ConfigError(f"There is no folder {name}; train something first (`courtside train`), or name another one.")
-    return folder.resolve().parent if (folder / "config.json").is_file() else folder.resolve()
+    return folder.resolve().parent if (folder / CONFIG).is_file() else folder.resolve()
 
 
 def has_screen() -> bool:

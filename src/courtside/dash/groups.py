@@ -20,13 +20,12 @@ from courtside.dash.series import Axis, listed, plain
 from courtside.dash.shelf import kind_of, members_of
 from courtside.errors import ConfigError
 from courtside.metric_names import score_metric
+from courtside.population.curves import CURVE_POINTS, LEVELS
 from courtside.population.results import Member, read_results, sentence
 from courtside.statistics import quantiles, wilson_interval
 from courtside.storage import json_ready
 from courtside.tune.trials import SEARCH, STUDY, FinalRow, Search, Trial, read_search
 
-CURVE_POINTS = 100
-LEVELS = (0.1, 0.5, 0.9)
 MOST_COMPARED = 12
 MOST_TRIALS = 2_000
 MOST_STUDY = 200_000_000

@@ -43,7 +43,7 @@ from courtside.errors import ConfigError, CourtsideError
 from courtside.health.findings import is_news
 from courtside.storage import json_ready
 from courtside.wall_layout import FILE as WALL
-from courtside.wall_layout import MAX_SCREENS
+from courtside.wall_layout import MAX_SCREENS, STAGE
 
 STATIC = Path(__file__).with_name("static")
 PAGES = ("/", "/run", "/population", "/search", "/compare", "/wall", "/replay")
@@ -59,8 +59,6 @@ HEADERS = {
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 """What a browser may call this machine; another name may be one that an attacker points here."""
 DEFAULT_POINTS = 400
-STAGE = "stage.safetensors"
-"""States of a JAX world, see `courtside.stage`, which needs JAX."""
 MOST_PICTURE = 40_000_000
 MOST_GROUPS = 8
 GROUP_SECONDS = 3.0
@@ -74,8 +72,6 @@ class Dash:
     """What all answers are made from."""
 
     shelf: Shelf
-    token: str | None = None
-    """What a browser must bring along; None where only this machine can ask."""
     files: LineFiles = field(default_factory=LineFiles)
 
     def __post_init__(self) -> None:
@@ -251,7 +247,7 @@ def axis_of(asked: Request) -> Axis:
 
 def make_app(shelf: Shelf, token: str | None = None, names: tuple[str, ...] = LOCAL_NAMES) -> ASGIApp:
     """The whole server. `names` are the host names it answers to; empty takes any, which needs a token."""
-    dash = Dash(shelf, token)
+    dash = Dash(shelf)
     routes = [Route(path, _page) for path in PAGES]
     routes += [Route(f"/api/{name}", answer(getattr(dash, name))) for name in ANSWERS]
     routes += [

@@ -39,6 +39,16 @@ class Parser(argparse.ArgumentParser):
         raise ConfigError(f"{self.prog} does not know what to do with {flag!r}; `{self.prog} --help` tells more.")
 
 
+def add_runs(parser: Parser, several: str) -> None:
+    """Runs by any of their names; `several` says what becomes of more than one."""
+    named = "run folder, its name in runs/, the start of that name, or `last`"
+    parser.add_argument("runs", metavar="RUN", nargs="+", help=f"{named}; several are {several}")
+
+
+def add_output(parser: Parser, usual: str) -> None:
+    parser.add_argument("-o", "--output", metavar="FILE", default=usual, help=f"file to write (default: {usual})")
+
+
 def pull_words(args: list[str], flag: str, example: str) -> tuple[list[str], list[str]]:
     """NAME=VALUE words behind each mention of `flag`, and the arguments without them."""
     words: list[str] = []

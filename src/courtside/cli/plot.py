@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from courtside.cli.arguments import Parser
+from courtside.cli.arguments import Parser, add_output, add_runs
 
 ABOUT = """Draw learning curves of one run, of a population or of several side by side, with the thresholds as lines.
 
@@ -27,10 +27,7 @@ def main(args: list[str]) -> int:
 
 def make_parser() -> Parser:
     parser = Parser("plot", ABOUT)
-    parser.add_argument(
-        "runs", metavar="RUN", nargs="+",
-        help="run folder, its name in runs/, the start of that name, or `last`; several are drawn over each other",
-    )  # fmt: skip
+    add_runs(parser, "drawn over each other")
     parser.add_argument(
         "--metric", metavar="NAME", nargs="+", action="extend", default=[],
         help="what to draw, a panel for each (default: the score); the group in front of a name may be left out",
@@ -38,5 +35,5 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--along", choices=("step", "update", "time"), default="step", help="what lies along (default: step)"
     )
-    parser.add_argument("-o", "--output", metavar="FILE", default="plot.png", help="file to write (default: plot.png)")
+    add_output(parser, "plot.png")
     return parser

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from courtside.cli.arguments import Parser
+from courtside.cli.arguments import Parser, add_output, add_runs
 
 ABOUT = """Write one HTML file that shows what `courtside watch` shows, and opens in any browser without a server or a network.
 
@@ -29,12 +29,7 @@ def main(args: list[str]) -> int:
 
 def make_parser() -> Parser:
     parser = Parser("report", ABOUT)
-    parser.add_argument(
-        "runs", metavar="RUN", nargs="+",
-        help="run folder, its name in runs/, the start of that name, or `last`; several are compared",
-    )  # fmt: skip
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", default="report.html", help="file to write (default: report.html)"
-    )
+    add_runs(parser, "compared")
+    add_output(parser, "report.html")
     parser.add_argument("--force", action="store_true", help="replace the file even if it is no report of ours")
     return parser

@@ -10,8 +10,19 @@
 //   isHead the column that names the row; isQuiet a title that only screen readers say
 
 import { el, replace, spoken } from "./dom.js";
+import { number } from "./format.js";
 
 const OPPOSITE = { ascending: "descending", descending: "ascending" };
+
+/** A column of numbers, the largest first. */
+export const numberColumn = (key, title, value, show = number) => ({
+  key,
+  title,
+  kind: "number",
+  from: "descending",
+  order: value,
+  cell: (row) => show(value(row)),
+});
 
 export class Table {
   constructor({ caption, columns, keyOf, sort, onSort = () => {}, roomy = false }) {

@@ -9,7 +9,7 @@ import { failed } from "../fault.js";
 import { count, NONE, number, percent, sentence } from "../format.js";
 import { asked, comparePath, link, memberPath, runPath, showTrail } from "../links.js";
 import { identity } from "../run/head.js";
-import { Table } from "../table.js";
+import { numberColumn, Table } from "../table.js";
 
 const LIVE_SECONDS = 4;
 const IDLE_SECONDS = 15;
@@ -194,30 +194,9 @@ function memberColumns(population) {
       order: (member) => member.steps_to_pass,
       cell: (member) => count(member.steps_to_pass),
     },
-    {
-      key: "score",
-      title: "Score",
-      kind: "number",
-      from: "descending",
-      order: (member) => member.final_score,
-      cell: (member) => number(member.final_score),
-    },
-    {
-      key: "last",
-      title: "Last evaluation",
-      kind: "number",
-      from: "descending",
-      order: (member) => member.last_eval,
-      cell: (member) => number(member.last_eval),
-    },
-    {
-      key: "best",
-      title: "Best evaluation",
-      kind: "number",
-      from: "descending",
-      order: (member) => member.best_eval,
-      cell: (member) => number(member.best_eval),
-    },
+    numberColumn("score", "Score", (member) => member.final_score),
+    numberColumn("last", "Last evaluation", (member) => member.last_eval),
+    numberColumn("best", "Best evaluation", (member) => member.best_eval),
     {
       key: "step",
       title: "Steps",

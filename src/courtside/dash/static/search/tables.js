@@ -3,7 +3,7 @@
 import { holdsBadge } from "../badges.js";
 import { el, sign } from "../dom.js";
 import { count, NONE, number, percent, plural } from "../format.js";
-import { Table } from "../table.js";
+import { numberColumn, Table } from "../table.js";
 import { words } from "./scales.js";
 
 const passedWords = ({ passed, of }) => (of ? `${passed} of ${of}` : NONE);
@@ -68,22 +68,8 @@ export const makeTrialTable = (axes) =>
     sort: { key: "score", direction: "descending" },
     columns: [
       { key: "number", title: "Trial", isHead: true, order: (trial) => trial.number, cell: (trial) => String(trial.number) },
-      {
-        key: "stage",
-        title: "Stage",
-        kind: "number",
-        from: "descending",
-        order: (trial) => trial.stage,
-        cell: (trial) => String(trial.stage),
-      },
-      {
-        key: "score",
-        title: "Score",
-        kind: "number",
-        from: "descending",
-        order: (trial) => trial.score,
-        cell: (trial) => number(trial.score),
-      },
+      numberColumn("stage", "Stage", (trial) => trial.stage, String),
+      numberColumn("score", "Score", (trial) => trial.score),
       {
         key: "passed",
         title: "Passed",

@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from courtside import turns
 from courtside.config import MAX_SEED, Config, group_types, setting_hints
+from courtside.config_groups import SCHEDULES
 from courtside.errors import ConfigError
 from courtside.hosts.atari import options as atari
 from courtside.hosts.gba import options as gba
@@ -25,17 +27,13 @@ ABOVE_0 = {
 }  # fmt: skip
 NOT_BELOW_0 = {"ppo": ("vf_coef", "weight_decay"), "mad4pg": ("e_min", "l2", "max_grad_norm")}
 SHARES = {"ppo": ("gamma", "gae_lambda"), "mad4pg": ("gamma", "per_alpha", "per_beta", "ou_theta")}
-SCHEDULES = {
-    "ppo": ("learning_rate", "clip_coef", "ent_coef"),
-    "mad4pg": ("actor_learn_rate", "critic_learn_rate", "e"),
-}
-"""Group -> its settings that are a number or a schedule."""
 
 
 def find_faults(config: Config) -> list[str]:
     """Every fault at once; ranges are looked at where all types are right. The idle family is not looked at."""
     checks = [
         _range_faults, _run_faults, _shift_faults, _staleness_faults, _net_faults, _word_faults, _game_faults, _schedule_faults,
+        turns.faults,
     ]  # fmt: skip
     checks += [_finite_faults, _replay_faults, _target_faults] if config.is_off_policy else [_ppo_faults]
     return _type_faults(config) or [fault for check in checks for fault in check(config)]

@@ -49,6 +49,8 @@ class RunConfig:
     """How many of the newest checkpoints to keep, beside the best."""
     snapshots: int = 10
     """Moments of the run kept whole, spread over it, for `courtside doctor --prove` to go back to, fewer where they would take more than 256 MB; 0 keeps none."""
+    turns: tuple[str, ...] = ()
+    """Settings that change on the way, as UPDATE:NAME=VALUE words: `500:learning_rate=1e-4` holds in every update after 500. Rates, clip and entropy coefficients, noise scale; the page's knobs (`courtside watch --knobs`) add theirs."""
     insure: bool = False
     """When a score that held is lost for good, go back to before the fall, race remedies and go on with the best."""
     tensorboard: bool = True
@@ -244,6 +246,11 @@ class MAD4PGConfig:
     """First weights: by the size of each layer and small at the output, or every weight and bias anywhere within +-0.03."""
 
 
+SCHEDULES = {
+    "ppo": ("learning_rate", "clip_coef", "ent_coef"),
+    "mad4pg": ("actor_learn_rate", "critic_learn_rate", "e"),
+}
+"""Group -> its settings that are a number or a schedule. They are data of the compiled program too."""
 MAD4PG_TRACED = (
     "gamma", "pretrain", "actor_learn_rate", "critic_learn_rate", "update_type", "tau", "C", "vmin", "vmax",
     "e", "e_min", "anneal", "anneal_max", "ou_theta", "per_alpha", "per_beta", "l2", "max_grad_norm", "adam_eps",

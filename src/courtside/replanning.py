@@ -7,10 +7,11 @@ from pathlib import Path
 
 from courtside import checkpoint
 from courtside.config import Config, override
-from courtside.config_checks import SCHEDULES
+from courtside.config_groups import SCHEDULES
 from courtside.errors import ConfigError
 from courtside.schedules import Schedule, parse_schedule, value_at
 from courtside.setting_types import flag_of
+from courtside.turns import config_at
 
 
 def replan(config: Config, folders: Iterable[Path], total_timesteps: int | None) -> tuple[Config, list[str]]:
@@ -20,14 +21,15 @@ def replan(config: Config, folders: Iterable[Path], total_timesteps: int | None)
     """
     if total_timesteps is None or total_timesteps == config.run.total_timesteps:
         return config, []
-    made = max((checkpoint.newest_update(folder) for folder in folders), default=0) * config.batch_size
+    update = max((checkpoint.newest_update(folder) for folder in folders), default=0)
+    made = update * config.batch_size
     if total_timesteps < made:
         raise ConfigError(
             f"--total-timesteps is {total_timesteps:,}, but the run is already at step {made:,}; give more to train on, or "
             "evaluate it with `courtside eval`."
         )
     replanned = override(config, total_timesteps=total_timesteps)
-    return replanned, [_describe(config, replanned, made)]
+    return replanned, [_describe(config_at(config, update), config_at(replanned, update), made)]
 
 
 def _describe(old: Config, new: Config, made: int) -> str:

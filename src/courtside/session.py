@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from courtside import backend, checkpoint, memory, preprocess, runlog, snapshots, stopping
 from courtside.config import Config, override
+from courtside.desk import Desk
 from courtside.engines import Engine, make_engine
 from courtside.engines.host_engine import HostEngine
 from courtside.engines.jax_engine import JaxEngine
@@ -29,6 +30,7 @@ from courtside.replanning import replan
 from courtside.runlog import RunLog
 from courtside.stopping import ScoreStop, ScoreWatch
 from courtside.train import run as run_training
+from courtside.turns import Turn, Turns
 from courtside.types import TrainState
 from courtside.videos import with_videos
 from courtside.wall import with_wall
@@ -64,7 +66,7 @@ class Result:
     """None where the run has no thresholds, or was stopped before its end."""
     finished: bool
     stopped_by: str | None
-    """`SIGINT` or `SIGTERM` where a signal stopped it."""
+    """`SIGINT` or `SIGTERM` where a signal stopped it, `page` where the page did."""
     step: int
     update: int
     seconds: float
@@ -205,18 +207,22 @@ def _drive(
     watch = ScoreWatch(config, runlog.read_rows(log.folder), done)
     saver = Saver(log.folder, config, pipeline_of(config, engine), memory.tree_mb(engine.template()))
     insurer = _insure(config, engine, saver, account)
-    course = _Course(config, log, saver, done)
-    updates = run_training(config, engine=engine, state=state, insurance=insurer, watch=watch)
+    course, turns = _Course(config, log, saver, done), Turns(config)
+    updates = run_training(config, engine=engine, state=state, insurance=insurer, watch=watch, turns=turns)
     shown = with_wall(updates, engine, log.folder, config.run.screens)
     events = with_videos(shown, log.folder, config) if config.run.video_every else shown
     begun = time.perf_counter()
     with Signals() as signals, contextlib.closing(log):
+        desk = _open_desk(log, turns, signals, view)
         for event in events:
             tell(view, event)
             log.on(event)
+            if isinstance(event, Settled):
+                desk.attend(event.update)
             is_stopping = bool(signals.caught)  # a signal that comes while this is saved waits for the next event
-            course.on(event, is_stopping)
-            if is_stopping and may_stop(event):
+            course.on(event, is_stopping, desk.wants_save)
+            was_paused = isinstance(event, Settled) and desk.wait(event.update)
+            if (is_stopping or (was_paused and signals.caught)) and may_stop(event):
                 break
         events.close()
         finished, verdict = course.finished, course.tracker.verdict()
@@ -230,6 +236,20 @@ def _drive(
     )  # fmt: skip
 
 
+def _open_desk(log: RunLog, turns: Turns, signals: Signals, view: View | None) -> Desk:
+    """Where the page asks this run for something."""
+
+    def turn(wanted: Turn) -> None:
+        turns.add(wanted)
+        runlog.write_config(log.folder, turns.config)
+
+    def say(kind: str, text: str) -> None:
+        log.note(kind, text)
+        tell(view, Notice(text))
+
+    return Desk(log.folder, signals, turn, say)
+
+
 class _Course:
     """How far a run has come, what is judged of it, and what is saved on the way."""
 
@@ -239,7 +259,7 @@ class _Course:
         self.tracker = VerdictTracker(config.thresholds)
         self.tracker.add(runlog.read_history(log.folder))
 
-    def on(self, event: Event, is_stopping: bool) -> None:
+    def on(self, event: Event, is_stopping: bool, wants_save: bool = False) -> None:
         match event:
             case Progress():
                 self.tracker.add(event.rows)
@@ -247,7 +267,7 @@ class _Course:
                 self.tracker.add([{"step": event.step, "update": event.update, **event.metrics}])
                 self.saver.save_if_best(event)
             case Settled():
-                self._settle(event, is_stopping)
+                self._settle(event, is_stopping or wants_save)
             case Rewound():
                 self.tracker = _go_back(event, self.config, self.saver, self.log)
             case Racing() if is_stopping:
@@ -255,10 +275,10 @@ class _Course:
             case Finished():
                 self.finished = True
 
-    def _settle(self, event: Settled, is_stopping: bool) -> None:
+    def _settle(self, event: Settled, must_save: bool) -> None:
         self.update = event.update
         self.saver.keep_moment(event)
-        if self.saver.is_due() or is_stopping or event.is_last:
+        if self.saver.is_due() or must_save or event.is_last:
             self.log.sync()
             self.saver.save(event)
             self.log.note("checkpoint", "saved")

@@ -41,6 +41,7 @@ from courtside.metric_names import (
     std_of,
 )
 from courtside.stopping import ScoreWatch
+from courtside.turns import Turns, until_next
 from courtside.types import TrainState
 
 CHUNK_SECONDS = 0.5
@@ -60,10 +61,11 @@ def run(
     state: TrainState | None = None,
     insurance: Insurance | None = None,
     watch: ScoreWatch | None = None,
+    turns: Turns | None = None,
 ) -> Generator[Event, None, None]:
     """Train to the planned end, or to the score that ends the run; closing the generator frees the envs.
 
-    Goes on from `state` where one is given; `watch` then knows the scores up to there.
+    Goes on from `state` where one is given; `watch` then knows the scores up to there. `turns` may grow between two events.
     """
     config.validate()
     engine = make_engine(config) if engine is None else engine
@@ -76,7 +78,8 @@ def run(
         yield Started(config, parts, backend.describe_device(), notes, done, best, disk_mb(config, engine.template()))
         yield from compile_engine(engine)
         state = engine.init() if state is None else state
-        yield from _updates(config, engine, state, insurance, ScoreWatch(config) if watch is None else watch)
+        watch, turns = ScoreWatch(config) if watch is None else watch, Turns(config) if turns is None else turns
+        yield from _updates(config, engine, state, insurance, watch, turns)
     finally:
         engine.close()
 
@@ -112,7 +115,7 @@ def compile_engine(engine: Compiles) -> Iterator[Event]:
 
 
 def _updates(
-    config: Config, engine: Engine, state: TrainState, insurance: Insurance | None, watch: ScoreWatch
+    config: Config, engine: Engine, state: TrainState, insurance: Insurance | None, watch: ScoreWatch, turns: Turns
 ) -> Iterator[Event]:
     """Chunk after chunk until the run is over, with an evaluation wherever one is due.
 
@@ -125,7 +128,9 @@ def _updates(
         False,
     )
     while not is_over(config, update, watch):
-        num_updates = pace.next_length(updates_until_pause(config, update), update)
+        if (now := turns.take_new(update)) is not None:
+            engine.use(now)
+        num_updates = pace.next_length(updates_until_pause(turns.config, update), update)
         state, rows, seconds = run_timed(engine, pace, state, num_updates)
         records = make_records(rows, update, config.batch_size)
         update += num_updates
@@ -166,11 +171,12 @@ def learning_share(rows: Rows) -> float:
 
 
 def updates_until_pause(config: Config, update: int) -> int:
-    """Updates until the next evaluation, snapshot, insurance check, look at the score or the end: chunks stop there, so
-    that all of them fall on the same updates always."""
+    """Updates until the next evaluation, snapshot, turn of a setting, insurance check, look at the score or the end: chunks
+    stop there, so that all of them fall on the same updates always."""
     parts = (config.eval_updates, snapshots.period(config), insurances.period(config), stopping.period(config))
     periods = filter(None, parts)
-    return min([config.num_updates - update, *(every - update % every for every in periods)])
+    ends = (config.num_updates - update, until_next(config, update) or config.num_updates)
+    return min([*ends, *(every - update % every for every in periods)])
 
 
 def is_over(config: Config, update: int, watch: ScoreWatch) -> bool:

@@ -14,14 +14,15 @@ from rich.text import Text
 
 from courtside.cli.numbers import count, duration, figure
 from courtside.config import Config
+from courtside.desk import PAGE
 from courtside.health import insurance
 from courtside.health.verdict import ThresholdResult, Verdict, longest_window, sentence, window_words
 from courtside.session import Result
 from courtside.stopping import stop_words
 
-SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM"}
-STATUSES = {"SIGINT": 130, "SIGTERM": 143}
-"""Exit status after a signal: 128 and its number."""
+SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM", PAGE: "the page"}
+STATUSES = {"SIGINT": 130, "SIGTERM": 143, PAGE: 130}
+"""Exit status after a signal: 128 and its number; a stop through the page counts as Ctrl-C."""
 
 
 def close_run(console: Console, result: Any, config: Config | None) -> int:

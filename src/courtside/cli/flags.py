@@ -25,6 +25,7 @@ from courtside.config import (
     RunConfig,
     foreign_setting,
     group_types,
+    owner_of,
     setting_hints,
 )
 from courtside.errors import ConfigError
@@ -54,6 +55,10 @@ UNUSED_SWITCHES = {
 UNUSED_VALUES = {"wandb_entity", "hf_entity", "minibatch_size", "num_iterations"}
 """CleanRL's flags that mean nothing here; CleanRL itself overwrites the last two, and its `batch_size`, which is a setting
 of the other family."""
+
+
+EXAMPLES = {"opponent": "blue=random", "turns": "500:learning_rate=1e-4", "": "view_size=5"}
+"""Part of a flag -> one of its words."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +207,7 @@ def _take_values(written: str, words: deque[str], kind: Any) -> list[str]:
     if get_origin(kind) is not tuple:
         return [_plain(words.popleft(), kind)]
     if kind in WORD_LISTS:
-        return take_words(written, words, "blue=random" if "opponent" in written else "view_size=5")
+        return take_words(written, words, next(word for name, word in EXAMPLES.items() if name in written))
     found = words.popleft().strip("()[]").replace(",", " ").split()
     while words and parse_whole(words[0]) is not None:
         found.append(words.popleft())
@@ -228,7 +233,10 @@ def parse_line(line: Line, base: Config) -> Flags:
 
 def _with_base(name: str, values: list[str], base: Config) -> list[str]:
     """Lists of NAME=VALUE words are added to those of the preset, so that changing one option keeps the others."""
-    return list(merge_words(getattr(base.env, name), values)) if setting_types()[name] in WORD_LISTS else values
+    if setting_types()[name] not in WORD_LISTS:
+        return values
+    group, _ = owner_of(name, base)
+    return list(merge_words(getattr(getattr(base, group), name), values))
 
 
 def _words(name: str, values: list[str]) -> list[str]:
@@ -253,14 +261,14 @@ def parse(words: list[str], base: Config) -> Flags:
 
     about = (
         f"Train an agent. The defaults below are those of the preset {base.preset!r} with --algo {base.run.algo}, which "
-        "decides the last group; `courtside presets` lists all."
+        "decides the last group; `courtside presets` lists all. A run's folder in its place repeats that run."
     )
     kind = MAD4PGFlags if base.is_off_policy else PPOFlags
     # tyro explains an error in a box of many lines; ours is the sentence of `_type_fault`.
     with contextlib.redirect_stderr(io.StringIO()):
         return tyro.cli(
             kind,
-            prog="courtside train [PRESET]",
+            prog="courtside train [PRESET | RUN_FOLDER]",
             description=about,
             args=words,
             default=kind(base.run, base.env, base.net, base.learning),  # pyright: ignore[reportArgumentType]

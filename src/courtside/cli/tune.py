@@ -89,6 +89,8 @@ def refuse(config: Config) -> None:
         raise ConfigError("--seeds is for `courtside train`; a search has --seeds-per-trial.")
     if config.run.insure:
         raise ConfigError("--insure watches over one run, but a search trains many; leave it out.")
+    if config.run.turns:
+        raise ConfigError("--turns changes settings on the way, but a search compares fixed ones; leave it out.")
 
 
 def start(config: Config, words: list[str], fixed: tuple[str, ...], found: Any, view: Any) -> Any:

@@ -62,6 +62,10 @@ class Engine(Protocol):
         """The shapes of the TrainState, for reading a checkpoint."""
         ...
 
+    def use(self, config: Config) -> None:
+        """Take the rates and coefficients of these settings, from the next chunk on; nothing is compiled anew."""
+        ...
+
     def run_chunk(self, state: TrainState, num_updates: int) -> tuple[TrainState, Rows]:
         """Rollout and Learning Phase, `num_updates` times; the old state's buffers are reused."""
         ...

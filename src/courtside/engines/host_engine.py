@@ -244,6 +244,11 @@ class HostEngine:
         """Where an update leaves it, so that what acts is compiled only once."""
         return cores.on_first(state) if self._num_sharing > 1 else state
 
+    def use(self, config: Config) -> None:
+        self.hyper = make_hyper(config)
+        if self._overlap is not None:
+            self._overlap.hyper = self.hyper
+
     def run_chunk(self, state: TrainState, num_updates: int) -> tuple[TrainState, Rows]:
         self._rollout_seconds = 0.0
         run = self._run_in_step if self._overlap is None else functools.partial(self._run_overlapped, self._overlap)

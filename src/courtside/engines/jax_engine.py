@@ -86,6 +86,9 @@ class JaxEngine:
     def template(self) -> TrainState:
         return self._template
 
+    def use(self, config: Config) -> None:
+        self.hyper = make_hyper(config)
+
     def run_chunk(self, state: TrainState, num_updates: int) -> tuple[TrainState, Rows]:
         return self._run(self.hyper, state, num_updates)
 

@@ -34,7 +34,7 @@ class Overlap:
     """Compiled parts of an update, and the update that is under way."""
 
     def __init__(self, learners: Team, config: Config, hyper: Any) -> None:
-        self._num_epochs, self._hyper = config.ppo.update_epochs, hyper
+        self._num_epochs, self.hyper = config.ppo.update_epochs, hyper
         self._begin = jax.jit(functools.partial(team.begin, learners))
         self._run_epoch = jax.jit(functools.partial(team.run_epoch, learners), donate_argnums=3)
         self._end = jax.jit(functools.partial(team.end, learners))
@@ -53,7 +53,7 @@ class Overlap:
 
     def begin(self, state: TrainState, rollout: Rollout, behaviour: Any) -> None:
         """Start to learn from a rollout that `behaviour` acted."""
-        work = self._begin(self._hyper, state, rollout, behaviour)
+        work = self._begin(self.hyper, state, rollout, behaviour)
         self._lessons, self._descents = tuple(zip(*work, strict=True))
         self._summary = self._summarize(rollout.ends, rollout.truncated, rollout.games)
         self._epoch = 0
@@ -62,7 +62,7 @@ class Overlap:
         """Hand over the next part, if one is left; the device takes it up when it can."""
         if self._epoch < self._num_epochs:
             epoch = jnp.asarray(self._epoch, jnp.int32)
-            self._descents = self._run_epoch(self._hyper, self._lessons, epoch, self._descents)
+            self._descents = self._run_epoch(self.hyper, self._lessons, epoch, self._descents)
             self._epoch += 1
 
     def end(self, state: TrainState) -> tuple[TrainState, Metrics]:
@@ -73,7 +73,7 @@ class Overlap:
         jax.block_until_ready((self._lessons, self._summary))
         work = tuple(zip(self._lessons, self._descents, strict=True))
         self._lessons, self._descents = (), ()
-        state, metrics = self._end(self._hyper, state, work)
+        state, metrics = self._end(self.hyper, state, work)
         return state, self._summary | metrics
 
 

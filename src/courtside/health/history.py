@@ -17,6 +17,7 @@ from courtside import runlog
 from courtside.config import Config
 from courtside.errors import CheckpointError
 from courtside.population.members import FOLDER, member_dirs
+from courtside.turns import config_at
 
 Row = Mapping[str, Any]
 
@@ -86,9 +87,13 @@ def make_case(
     others: Sequence[History] = (),
     finished: bool | None = None,
 ) -> Case:
-    """A case from rows or ready histories; whether it is finished follows from the last update unless told."""
+    """A case from rows or ready histories; whether it is finished follows from the last update unless told.
+
+    Its settings are those in force at its end, where some were turned on the way.
+    """
     history, evals, timing = (x if isinstance(x, History) else make_history(x) for x in (rows, evals, timing))
-    done = bool(len(history)) and int(history.updates[-1]) >= config.num_updates
+    last = int(history.updates[-1]) if len(history) else 0
+    done, config = last >= config.num_updates and last > 0, config_at(config, last)
     return Case(config, history, evals, timing, tuple(others), done if finished is None else finished)
 
 

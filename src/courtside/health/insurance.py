@@ -25,7 +25,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from courtside import checkpoint, runlog, snapshots, storage
-from courtside.algos.algorithm import make_hyper
 from courtside.config import Config, override
 from courtside.engines import MAX_CHUNK
 from courtside.engines.jax_engine import JaxEngine
@@ -199,7 +198,7 @@ class Insurance:
         trained: list[Columns] = []
         for config, state in zip(configs, states, strict=True):
             yield Racing(len(trained), len(configs))
-            self.engine.hyper = make_hyper(config)
+            self.engine.use(config)
             trained.append(_run(self.engine, jax.tree.map(jnp.copy, state), updates))
             if len(trained) % SEEDS == 0:
                 yield Notice(_describe_runner([*remedies, races.NO_CHANGE], trained))
@@ -207,7 +206,7 @@ class Insurance:
         return races.judge(now, remedies, trained)
 
     def _use_settings(self) -> None:
-        self.engine.hyper = make_hyper(override(self.config, **self.account.settings))
+        self.engine.use(override(self.config, **self.account.settings))
 
     def _meta(self, update: int) -> dict[str, Any]:
         return self.meta | {"step": update * self.config.batch_size, "update": update}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from courtside import backend, checkpoint, snapshots, storage
+from courtside import backend, checkpoint, runlog, snapshots, storage
 from courtside.config import Config, override
 from courtside.engines import make_engine
 from courtside.engines.jax_engine import JaxEngine
@@ -21,6 +21,7 @@ from courtside.health import diagnose, history, races, remedies
 from courtside.health.findings import Finding
 from courtside.health.insurance import read_account
 from courtside.health.races import Outcome
+from courtside.turns import config_at
 from courtside.types import TrainState
 
 FILE = "proof.json"
@@ -68,7 +69,7 @@ def prove(
         return _nothing(
             f"What helps against {_list(chosen)} is no setting that a run can change in its middle.", chosen
         )
-    proof = _race(run_dir, case.config, chosen, _trouble(findings, chosen), seeds, updates, on_chunk)
+    proof = _race(run_dir, runlog.read_config(run_dir), chosen, _trouble(findings, chosen), seeds, updates, on_chunk)
     storage.write_json(run_dir / FILE, to_json(proof))
     return proof
 
@@ -113,9 +114,9 @@ def _moment_at(run_dir: Path, engine: JaxEngine, config: Config, latest: int) ->
     """The newest snapshot up to `latest` with the settings of that moment, or the start."""
     path = snapshots.newest_at(run_dir / snapshots.FOLDER, latest)
     if path is None:
-        return engine.init(), config
+        return engine.init(), config_at(config, 0)
     state, meta = checkpoint.load(path, engine.template())
-    return state, override(config, **read_account(meta).settings)
+    return state, override(config_at(config, int(state.update)), **read_account(meta).settings)
 
 
 # --- in words ------------------------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from courtside.train import (
     run_timed,
     updates_until_pause,
 )
+from courtside.turns import Turns, config_at
 
 
 def run(
@@ -40,10 +41,11 @@ def run(
     state: Shards | None = None,
     notes: Sequence[str] = (),
     watches: Sequence[ScoreWatch] = (),
+    turns: Sequence[Turns] = (),
 ) -> Generator[MembersEvent, None, None]:
     """Train all members to the planned end; `config` is the population's, `configs` the members' own.
 
-    `watches` know the members' scores up to `state`, where one is given.
+    `watches` know the members' scores up to `state`, where one is given; `turns` of the members may grow between two events.
     """
     try:
         done = 0 if state is None else num_updates_done(state)
@@ -52,7 +54,8 @@ def run(
         yield Started(config, engine.memory_mb(), backend.describe_device(), told, done, disk_mb=kept)
         yield from compile_engine(engine)
         state = engine.init() if state is None else state
-        yield from _updates(config, configs, engine, state, watches or [ScoreWatch(member) for member in configs])
+        watches, turns = watches or [*map(ScoreWatch, configs)], turns or [*map(Turns, configs)]
+        yield from _updates(config, configs, engine, state, watches, turns)
     finally:
         engine.close()
 
@@ -62,11 +65,17 @@ def num_updates_done(state: Shards) -> int:
 
 
 def _updates(
-    config: Config, configs: Sequence[Config], engine: PopulationEngine, state: Shards, watches: Sequence[ScoreWatch]
+    config: Config,
+    configs: Sequence[Config],
+    engine: PopulationEngine,
+    state: Shards,
+    watches: Sequence[ScoreWatch],
+    turns: Sequence[Turns],
 ) -> Iterator[MembersEvent]:
     update, pace, begun, warned = num_updates_done(state), Pace(), time.perf_counter(), set[int]()
     while not _is_over(config, update, watches):
-        num_updates = pace.next_length(updates_until_pause(config, update))
+        _make_turns(engine, turns, update)
+        num_updates = pace.next_length(updates_until_pause(turns[0].config, update))
         state, rows, seconds = run_timed(engine, pace, state, num_updates)
         records = [make_records(part, update, config.batch_size) for part in _by_member(rows, len(configs))]
         update += num_updates
@@ -80,6 +89,13 @@ def _updates(
             yield event
         yield Settled(update * config.batch_size, update, state, is_last)
     yield Finished(update * config.batch_size, update, time.perf_counter() - begun)
+
+
+def _make_turns(engine: PopulationEngine, turns: Sequence[Turns], update: int) -> None:
+    """Give every member the settings that are in force behind this update, where any has others now."""
+    news = [member.take_new(update) for member in turns]
+    if any(config is not None for config in news):
+        engine.replace_members([config_at(member.config, update) for member in turns])
 
 
 def _is_over(config: Config, update: int, watches: Sequence[ScoreWatch]) -> bool:

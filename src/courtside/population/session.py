@@ -5,6 +5,7 @@ verdicts, signals. Worlds outside JAX run as processes instead (`population.proc
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,7 @@ import numpy as np
 
 from courtside import backend, checkpoint, memory, runlog, snapshots, stopping
 from courtside.config import Config
+from courtside.desk import Desk
 from courtside.engines import Engine, make_engine
 from courtside.engines.jax_engine import JaxEngine
 from courtside.errors import CheckpointError, ConfigError
@@ -54,6 +56,7 @@ from courtside.replanning import replan
 from courtside.runlog import RunLog
 from courtside.session import Saver, Signals, View, may_stop, pipeline_of, tell
 from courtside.stopping import ScoreWatch
+from courtside.turns import Turn, Turns, add_turn
 from courtside.types import TrainState
 
 FIRST_BAD = "health/first_bad"
@@ -69,7 +72,7 @@ class PopulationResult:
     results: Results
     finished: bool
     stopped_by: str | None
-    """`SIGINT` or `SIGTERM` where a signal stopped it."""
+    """`SIGINT` or `SIGTERM` where a signal stopped it, `page` where the page did."""
     step: int
     """Of one member."""
     update: int
@@ -102,7 +105,7 @@ def resume(run_dir: Path, *, view: View | None = None, total_timesteps: int | No
         tell(view, Notice(notes[0]))
         runlog.write_config(run_dir, config)
     for folder, member in zip(dirs, member_configs(config), strict=True):
-        if runlog.read_config(folder).run.total_timesteps != config.run.total_timesteps:
+        if _plan_of(runlog.read_config(folder)) != _plan_of(config):
             runlog.write_config(folder, member)
     if all(map(_is_done, dirs)):
         raise CheckpointError(explain_finished(run_dir, config, dirs))
@@ -110,6 +113,11 @@ def resume(run_dir: Path, *, view: View | None = None, total_timesteps: int | No
     single = make_engine(config, dirs[0])
     single.close()
     return _drive(config, run_dir, single, view)
+
+
+def _plan_of(config: Config) -> tuple[Any, ...]:
+    """What may change in a population that exists already; a kill may have come before all members had it."""
+    return config.run.total_timesteps, config.run.turns
 
 
 def _refuse(config: Config) -> None:
@@ -164,7 +172,7 @@ def _train_waves(config: Config, run_dir: Path, single: JaxEngine, view: View | 
     waves = plan_waves(dirs, most)
     for i, wave in enumerate(waves):
         notes = [_describe_wave(wave, i, len(waves), most)] if len(waves) > 1 else []
-        _train_wave(config, [dirs[i] for i in wave.members], wave.update, view, signals, notes)
+        _train_wave(config, run_dir, [dirs[i] for i in wave.members], wave.update, view, signals, notes)
         if signals.caught:
             break
 
@@ -185,7 +193,13 @@ def _describe_wave(wave: Wave, index: int, num_waves: int, most: int) -> str:
 
 
 def _train_wave(
-    config: Config, dirs: Sequence[Path], update: int, view: View | None, signals: Signals, notes: Sequence[str]
+    config: Config,
+    run_dir: Path,
+    dirs: Sequence[Path],
+    update: int,
+    view: View | None,
+    signals: Signals,
+    notes: Sequence[str],
 ) -> None:
     configs = [runlog.read_config(folder) for folder in dirs]
     engine = PopulationEngine(configs, dirs[0])
@@ -193,15 +207,40 @@ def _train_wave(
     if update:
         notes = [*notes, f"Going on from step {update * config.batch_size:,} (update {update:,}) of every member."]
     with contextlib.closing(_Members(config, configs, dirs, engine, update)) as members:
-        for event in loop.run(config, configs, engine, state, notes, members.watches):
+        desk = _open_desk(config, run_dir, members, signals, view)
+        for event in loop.run(config, configs, engine, state, notes, members.watches, members.turns):
             members.on(event)
             for shown in members.translate(event):
                 tell(view, shown)
+            is_stopping = bool(signals.caught)  # a signal that comes while this is saved waits for the next event
             if isinstance(event, Settled):
+                desk.attend(event.update)
+                is_stopping = bool(signals.caught)
                 members.keep_moment(event)
-                members.save_if_due(event, signals.caught is not None)
-            if signals.caught and may_stop(event):
+                members.save_if_due(event, is_stopping or desk.wants_save)
+                is_stopping = is_stopping or (desk.wait(event.update) and bool(signals.caught))
+            if is_stopping and may_stop(event):
                 break
+
+
+def _open_desk(config: Config, run_dir: Path, members: _Members, signals: Signals, view: View | None) -> Desk:
+    """Where the page asks the population for something; what is turned is turned for all members alike."""
+
+    def turn(wanted: Turn) -> None:
+        if len(members.turns) < config.run.seeds:
+            raise ConfigError("the members are not all trained at the same time, so they could not be turned alike.")
+        turned = add_turn(members.turns[0].config, wanted).run.turns
+        runlog.write_config(run_dir, dataclasses.replace(config, run=dataclasses.replace(config.run, turns=turned)))
+        for log, member in zip(members.logs, members.turns, strict=True):
+            member.add(wanted)
+            runlog.write_config(log.folder, member.config)
+
+    def say(kind: str, text: str) -> None:
+        for log in members.logs:
+            log.note(kind, text)
+        tell(view, Notice(text))
+
+    return Desk(run_dir, signals, turn, say)
 
 
 def _load(engine: PopulationEngine, configs: Sequence[Config], dirs: Sequence[Path], update: int) -> Shards | None:
@@ -238,6 +277,7 @@ class _Members:
         for tracker, folder in zip(self.trackers, dirs, strict=True):
             tracker.add(runlog.read_history(folder))
         self.watches = [ScoreWatch(config, runlog.read_rows(folder)) for folder in dirs]
+        self.turns = [Turns(member) for member in configs]
 
     def on(self, event: MembersEvent) -> None:
         """Every member's part of an event into its own folder, as if it had been trained alone."""

@@ -17,6 +17,7 @@ from typing import Any, get_args, get_type_hints
 from courtside import __version__, storage
 from courtside.config import FAMILIES, Config, RunConfig, Threshold, from_json, to_json
 from courtside.errors import ConfigError
+from courtside.runlog import CONFIG
 
 FORMAT = 1
 BEST = "best.json"
@@ -48,8 +49,8 @@ def write_preset(path: str | Path, name: str, about: str, config: Config) -> Pat
 
 
 def read_preset(path: str | Path) -> PresetFile:
-    """What a preset file says, or one sentence why it is not one."""
-    record = _read_record(Path(path))
+    """What a preset file says, or the settings of a run's folder, or one sentence why it is neither."""
+    record = _read_record(Path(path) / CONFIG if _is_run(Path(path)) else Path(path))
     about = str(record.pop("about", ""))
     try:
         _check_thresholds(record.get("thresholds", []))
@@ -96,6 +97,11 @@ def _without_version(path: Path, record: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(record["preset"], str) or not record["preset"].strip():
         raise ConfigError(f"{path} has {record['preset']!r} as the preset's name, but it must be text.")
     return record
+
+
+def _is_run(folder: Path) -> bool:
+    """A search has its settings there too, but its best ones are a preset."""
+    return (folder / CONFIG).is_file() and not (folder / BEST).is_file()
 
 
 def _in_folder(folder: Path) -> str:

@@ -7,11 +7,11 @@ import itertools
 from dataclasses import dataclass
 from typing import Any
 
-from courtside import config_checks
+from courtside import config_groups
 from courtside.config import Config
 from courtside.config_groups import MAD4PG_TRACED
 
-SCHEDULES = tuple(itertools.chain.from_iterable(config_checks.SCHEDULES.values()))
+SCHEDULES = tuple(itertools.chain.from_iterable(config_groups.SCHEDULES.values()))
 TRACED = (
     *SCHEDULES, "gamma", "gae_lambda", "update_epochs", "vf_coef", "max_grad_norm", "adam_eps", "weight_decay", "target_kl",
     *MAD4PG_TRACED,

@@ -1,0 +1,97 @@
+"""What people ask of a run while it trains, through its folder: `knobs/`, one small file for each wish.
+
+The page (`courtside watch --knobs`) puts wishes there, and whoever trains the run takes them away between two chunks of
+updates (`desk`). Nothing else passes between the two. No JAX here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from courtside import storage
+
+FOLDER = "knobs"
+PAUSED = "paused"
+"""Stands in the folder as long as the run is paused."""
+MOST_WISHES = 100
+"""That wait in a folder; more are refused."""
+MOST_BYTES = 2_000
+"""Of one wish."""
+
+Kind = Literal["turn", "pause", "go_on", "checkpoint", "stop"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """One thing asked of a run."""
+
+    kind: Kind
+    setting: str = ""
+    """What to turn."""
+    value: str = ""
+    """To which number or schedule."""
+
+
+def put(run_dir: Path, wish: Wish) -> None:
+    """Leave a wish for whoever trains the run."""
+    folder = run_dir / FOLDER
+    storage.make_folder(folder)
+    storage.write_json(folder / f"{time.time_ns():020d}-{secrets.token_hex(3)}.json", asdict(wish))
+
+
+def take(run_dir: Path) -> list[Wish]:
+    """All wishes, the oldest first; they are gone then. What is none is thrown away."""
+    return [wish for path in waiting(run_dir) if (wish := _take_one(path)) is not None]
+
+
+def waiting(run_dir: Path) -> list[Path]:
+    """The files of wishes that nobody has taken yet, the oldest first."""
+    try:
+        with os.scandir(run_dir / FOLDER) as found:
+            return sorted(Path(entry.path) for entry in found if entry.name.endswith(".json") and entry.name[0] != ".")
+    except OSError:
+        return []
+
+
+def _take_one(path: Path) -> Wish | None:
+    """One that cannot be taken away is not granted either: it would be granted again and again."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        path.unlink()
+        return read_wish(json.loads(content))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def read_wish(record: object) -> Wish | None:
+    """A wish from JSON data; None where it is none."""
+    if not isinstance(record, dict) or record.get("kind") not in KINDS:
+        return None
+    setting, value = record.get("setting", ""), record.get("value", "")
+    if not (isinstance(setting, str) and isinstance(value, str)):
+        return None
+    return Wish(record["kind"], setting.strip(), value.strip())
+
+
+def is_paused(run_dir: Path) -> bool:
+    return (run_dir / FOLDER / PAUSED).is_file()
+
+
+def mark_paused(run_dir: Path, paused: bool) -> None:
+    """Tell readers of the folder; a run whose folder cannot be written goes on all the same."""
+    path = run_dir / FOLDER / PAUSED
+    with contextlib.suppress(OSError):
+        if paused:
+            path.parent.mkdir(exist_ok=True)
+            path.touch()
+        else:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,259 @@
+"""A run that is asked for something while it trains: real trainings, whose view plays the page."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from courtside import checkpoint, knobs, presets, runlog, session
+from courtside.cli.closing import exit_status, stopped_lines
+from courtside.config import override
+from courtside.events import Notice, Progress
+from courtside.knobs import Wish
+from courtside.population.members import member_dirs
+from courtside.turns import turns_of
+
+SMALL = {
+    "total_timesteps": 16_384, "num_envs": 4, "num_steps": 32, "eval_episodes": 4, "tensorboard": False, "checkpoint_seconds": 1e-3,
+}  # fmt: skip
+
+
+def small(folder: Path, **changes):
+    return override(presets.find_preset("cartpole"), **(SMALL | changes), runs_dir=str(folder))
+
+
+class Asker:
+    """A view that leaves wishes after the given pieces of progress, and may do more then."""
+
+    def __init__(self, folder, wishes, then=None):
+        self.folder, self.wishes, self.then, self.count, self.seen = folder, wishes, then, 0, []
+
+    def on(self, event):
+        self.seen.append(event)
+        if not isinstance(event, Progress):
+            return
+        self.count += 1
+        for wish in self.wishes.pop(self.count, ()):
+            knobs.put(self.run, wish)
+        if self.then is not None and self.count == self.then[0]:
+            self.then[1](self.run)
+
+    @property
+    def run(self):
+        (run,) = self.folder.iterdir()
+        return run
+
+    def notes(self):
+        return [event.text for event in self.seen if isinstance(event, Notice)]
+
+
+def outcome(run):
+    """What must not depend on how often a run was stopped, byte for byte."""
+    last = checkpoint.find_checkpoints(run / "checkpoints")[0]
+    names = ("metrics.jsonl", "evals.jsonl", "best/best.safetensors", "verdict.json", "config.json")
+    return {name: (run / name).read_bytes() for name in names} | {last.name: last.read_bytes()}
+
+
+def diary(run):
+    return [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
+
+
+TURN = Wish("turn", "learning_rate", "3e-3")
+
+
+class TestTurning:
+    def test_the_run_obeys_and_tells(self, tmp_path):
+        view = Asker(tmp_path, {3: [TURN]})
+        run = session.train(small(tmp_path), view=view).run_dir
+        (turn,) = turns_of(runlog.read_config(run))
+        rows = {row["update"]: row["charts/learning_rate"] for row in runlog.read_rows(run)}
+        assert 0 < turn.update < 128
+        assert rows[turn.update] < 2e-3
+        assert [rows[update] for update in range(turn.update + 1, 129)] == pytest.approx([3e-3] * (128 - turn.update))
+        told = f"learning_rate is constant(3e-3) from update {turn.update + 1:,} on."
+        assert told in view.notes()
+        (event,) = [event for event in diary(run) if event["kind"] == "knob"]
+        assert (event["text"], event["update"]) == (told, turn.update)
+        assert not knobs.waiting(run)
+
+    def test_a_repeated_run_turns_at_the_same_update(self, tmp_path):
+        view = Asker(tmp_path / "a", {3: [TURN], 4: [Wish("turn", "ent_coef", "linear(0.5, 0)")]})
+        run = session.train(small(tmp_path / "a"), view=view).run_dir
+        assert len(turns_of(runlog.read_config(run))) == 2
+        again = session.train(override(presets.find_preset(str(run)), runs_dir=str(tmp_path / "b"))).run_dir
+        for name in ("metrics.jsonl", "evals.jsonl", "verdict.json"):
+            assert (again / name).read_bytes() == (run / name).read_bytes()
+
+    def test_a_run_that_goes_back_to_before_the_turn_makes_it_again(self, tmp_path):
+        """As after a kill that came before the next checkpoint."""
+        view = Asker(tmp_path, {4: [TURN]}, then=(7, lambda _: os.kill(os.getpid(), signal.SIGINT)))
+        run = session.train(small(tmp_path, keep_checkpoints=100), view=view).run_dir
+        (turn,) = turns_of(runlog.read_config(run))
+        found = checkpoint.find_checkpoints(run / "checkpoints")
+        later = [path for path in found if int(path.stem.removeprefix("update-")) >= turn.update]
+        assert later
+        assert len(later) < len(found)
+        for path in later:
+            path.unlink()
+        resumed = session.resume(run).run_dir
+        whole = session.train(override(presets.find_preset(str(run)), runs_dir=str(tmp_path / "whole"))).run_dir
+        theirs = outcome(whole) | {"config.json": (run / "config.json").read_bytes()}
+        assert outcome(resumed) == theirs
+
+    @pytest.mark.parametrize(
+        ("wish", "why"),
+        [
+            (Wish("turn", "gamma", "0.9"), "gamma cannot be turned"),
+            (Wish("turn", "learning_rate", "fast"), "not a schedule"),
+            (Wish("turn", "learning_rate", "-1"), "must be 0 or more"),
+        ],
+    )
+    def test_what_cannot_be_turned_is_told_and_changes_nothing(self, tmp_path, wish, why):
+        view = Asker(tmp_path, {1: [wish]})
+        run = session.train(small(tmp_path, total_timesteps=2_048), view=view).run_dir
+        assert any(f"{wish.setting} was not turned to {wish.value}" in note and why in note for note in view.notes())
+        assert runlog.read_config(run).run.turns == ()
+
+    def test_an_insured_run_says_no(self, tmp_path):
+        view = Asker(tmp_path, {1: [TURN]})
+        run = session.train(small(tmp_path, total_timesteps=2_048, insure=True), view=view).run_dir
+        assert any("--insure" in note for note in view.notes())
+        assert runlog.read_config(run).run.turns == ()
+
+
+class TestPausing:
+    def test_it_waits_then_goes_on_and_ends_as_if_nothing_had_been(self, tmp_path):
+        seen = {}
+
+        def watch(run):
+            """From beside: what the folder tells while the run is paused."""
+            deadline = time.monotonic() + 60
+            while not knobs.is_paused(run) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            seen["rows"] = (run / "metrics.jsonl").read_bytes()
+            time.sleep(0.4)
+            seen["later"] = (run / "metrics.jsonl").read_bytes()
+            seen["saved"] = checkpoint.newest_update(run)
+            knobs.put(run, Wish("go_on"))
+
+        def start(run):
+            threading.Thread(target=watch, args=(run,), daemon=True).start()
+
+        view = Asker(tmp_path / "a", {3: [Wish("pause")]}, then=(3, start))
+        run = session.train(small(tmp_path / "a"), view=view).run_dir
+        assert seen["rows"] == seen["later"]
+        assert seen["saved"] == seen["rows"].count(b"\n")
+        assert not knobs.is_paused(run)
+        assert [event["kind"] for event in diary(run) if event["kind"] in ("paused", "went on")] == [
+            "paused",
+            "went on",
+        ]
+        plain = session.train(small(tmp_path / "b")).run_dir
+        ours = outcome(run) | {"config.json": (plain / "config.json").read_bytes()}
+        assert ours == outcome(plain)
+
+    @pytest.mark.parametrize("how", ["page", "SIGINT"])
+    def test_it_can_be_stopped_and_resumed_meanwhile(self, tmp_path, how):
+        def stop(run):
+            while not knobs.is_paused(run):
+                time.sleep(0.01)
+            knobs.put(run, Wish("stop")) if how == "page" else os.kill(os.getpid(), signal.SIGINT)
+
+        def start(run):
+            threading.Thread(target=stop, args=(run,), daemon=True).start()
+
+        stopped = session.train(
+            small(tmp_path / "a"), view=Asker(tmp_path / "a", {2: [Wish("pause")]}, then=(2, start))
+        )
+        assert (stopped.stopped_by, stopped.finished) == (how, False)
+        assert not knobs.is_paused(stopped.run_dir)
+        run, plain = session.resume(stopped.run_dir).run_dir, session.train(small(tmp_path / "b")).run_dir
+        assert outcome(run) == outcome(plain) | {"config.json": (run / "config.json").read_bytes()}
+
+
+def test_a_stop_saves_and_says_who(tmp_path):
+    stopped = session.train(small(tmp_path), view=Asker(tmp_path, {2: [Wish("stop")]}))
+    assert stopped.stopped_by == "page"
+    assert 0 < stopped.update < 128
+    assert checkpoint.newest_update(stopped.run_dir) == stopped.update
+    assert stopped_lines(stopped)[0].startswith("Stopped by the page at step")
+    assert exit_status(stopped, None) == 130
+
+
+def test_a_checkpoint_now(tmp_path):
+    view = Asker(tmp_path, {2: [Wish("checkpoint")]})
+    run = session.train(small(tmp_path, checkpoint_seconds=1e6, keep_checkpoints=100), view=view).run_dir
+    assert len(checkpoint.find_checkpoints(run / "checkpoints")) == 3, "the first moment, the one asked for, the last"
+    assert any("was asked for through the page" in event["text"] for event in diary(run))
+
+
+class TestWishes:
+    def test_from_before_the_start_are_dropped(self, tmp_path):
+        stopped = session.train(small(tmp_path), view=Asker(tmp_path, {2: [Wish("stop")]}))
+        knobs.put(stopped.run_dir, Wish("stop"))
+        knobs.put(stopped.run_dir, TURN)
+        resumed = session.resume(stopped.run_dir)
+        assert resumed.finished
+        assert runlog.read_config(resumed.run_dir).run.turns == ()
+        assert any("2 wishes from before" in event["text"] for event in diary(resumed.run_dir))
+
+    @pytest.mark.parametrize(
+        "content",
+        [b"", b"{", b"[]", b"null", b'{"kind": "explode"}', b'{"kind": "turn", "setting": 3}', b"[" * 1_999, b'"' + b"x" * 9_999],
+    )  # fmt: skip
+    def test_what_is_none_is_thrown_away(self, tmp_path, content):
+        (tmp_path / "knobs").mkdir()
+        (tmp_path / "knobs" / "1.json").write_bytes(content)
+        knobs.put(tmp_path, Wish("pause"))
+        assert knobs.take(tmp_path) == [Wish("pause")]
+        assert knobs.waiting(tmp_path) == []
+
+    def test_come_in_the_order_in_which_they_were_made(self, tmp_path):
+        wishes = [Wish("turn", "ent_coef", str(i)) for i in range(20)]
+        for wish in wishes:
+            knobs.put(tmp_path, wish)
+        assert knobs.take(tmp_path) == wishes
+
+    def test_a_folder_without_any(self, tmp_path):
+        assert knobs.take(tmp_path) == []
+        assert not knobs.is_paused(tmp_path)
+
+
+class TestPopulation:
+    def test_all_members_turn_alike_and_again_when_repeated(self, tmp_path):
+        view = Asker(tmp_path / "a", {2: [TURN]})
+        run = session.train(small(tmp_path / "a", total_timesteps=8_192, seeds=2), view=view).run_dir
+        turns = runlog.read_config(run).run.turns
+        assert len(turns) == 1
+        for folder in member_dirs(run):
+            assert runlog.read_config(folder).run.turns == turns
+            (turn,) = turns_of(runlog.read_config(folder))
+            rows = {row["update"]: row["charts/learning_rate"] for row in runlog.read_rows(folder)}
+            assert rows[turn.update] < 2e-3
+            assert rows[turn.update + 1] == pytest.approx(3e-3)
+            assert any(event["kind"] == "knob" for event in diary(folder))
+        again = session.train(override(presets.find_preset(str(run)), runs_dir=str(tmp_path / "b"))).run_dir
+        for folder, other in zip(member_dirs(run), member_dirs(again), strict=True):
+            assert (folder / "metrics.jsonl").read_bytes() == (other / "metrics.jsonl").read_bytes()
+
+    def test_a_kill_before_all_members_heard_of_a_turn(self, tmp_path):
+        view = Asker(tmp_path / "a", {2: [TURN]}, then=(5, lambda _: os.kill(os.getpid(), signal.SIGINT)))
+        run = session.train(small(tmp_path / "a", seeds=2, keep_checkpoints=100), view=view).run_dir
+        second = member_dirs(run)[1]
+        told = runlog.read_config(second)
+        assert told.run.turns
+        runlog.write_config(second, dataclasses.replace(told, run=dataclasses.replace(told.run, turns=())))
+        session.resume(run)
+        assert runlog.read_config(second).run.turns == runlog.read_config(run).run.turns
+
+    def test_stop(self, tmp_path):
+        stopped = session.train(small(tmp_path, seeds=2), view=Asker(tmp_path, {2: [Wish("stop")]}))
+        assert (stopped.stopped_by, stopped.finished) == ("page", False)
+        assert 0 < stopped.update < 128

@@ -58,7 +58,7 @@ class Looker(threading.Thread):
     def look(self, name: dict[str, str]) -> None:
         try:
             for question in ("wall", "wall.png", "series"):
-                query = urlencode(name | {"metrics": "charts/episodic_return,losses/entropy"})
+                query = urlencode(name | {"metric": ["charts/episodic_return", "losses/entropy"]}, doseq=True)
                 urllib.request.urlopen(f"{self.server.address}api/{question}?{query}", timeout=60).read()
             self.looks += 1
         except (urllib.error.URLError, OSError):

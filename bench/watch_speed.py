@@ -59,8 +59,8 @@ class Server:
         self.address = next(word for word in self.process.stdout.readline().split() if word.startswith("http"))
         self.ask("static/page.html")
 
-    def ask(self, path: str, **query: str) -> bytes:
-        with urllib.request.urlopen(f"{self.address}{path}?{urlencode(query)}") as answer:
+    def ask(self, path: str, **query: str | list[str]) -> bytes:
+        with urllib.request.urlopen(f"{self.address}{path}?{urlencode(query, doseq=True)}") as answer:
             return answer.read()
 
     def timed(self, *questions: tuple[str, dict]) -> float:
@@ -81,7 +81,7 @@ class Server:
 
 def opening(name: str) -> list[tuple[str, dict]]:
     """What the page of a run asks for when it opens."""
-    series = {"metrics": ",".join(VISIBLE), "points": "400"}
+    series = {"metric": VISIBLE, "points": "400"}
     return [(f"api/{question}", {"name": name} | more) for question, more in (("run", {}), ("findings", {}), ("events", {}), ("series", series))]  # fmt: skip
 
 

@@ -41,7 +41,7 @@ class Desk:
         self._folder, self._signals, self._turn, self._say = folder, signals, turn, say
         self.wants_save = False
         self._is_paused = False
-        knobs.mark_paused(folder, False)
+        knobs.open_box(folder)
         if stale := knobs.take(folder):
             say("knob", f"{len(stale)} wishes from before this start are dropped.")
 

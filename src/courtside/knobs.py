@@ -82,16 +82,22 @@ def read_wish(record: object) -> Wish | None:
     return Wish(record["kind"], setting.strip(), value.strip())
 
 
+def open_box(run_dir: Path) -> None:
+    """Show that somebody listens; a run whose folder cannot be written goes on all the same."""
+    with contextlib.suppress(OSError):
+        (run_dir / FOLDER).mkdir(exist_ok=True)
+    mark_paused(run_dir, False)
+
+
 def is_paused(run_dir: Path) -> bool:
     return (run_dir / FOLDER / PAUSED).is_file()
 
 
 def mark_paused(run_dir: Path, paused: bool) -> None:
-    """Tell readers of the folder; a run whose folder cannot be written goes on all the same."""
+    """Tell readers of the folder."""
     path = run_dir / FOLDER / PAUSED
     with contextlib.suppress(OSError):
         if paused:
-            path.parent.mkdir(exist_ok=True)
             path.touch()
         else:
             path.unlink(missing_ok=True)

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import uvicorn
 
 from courtside.cli.watch import listen
-from courtside.dash.server import LOCAL_NAMES, make_app
+from courtside.dash.guard import LOCAL_NAMES, Tokens
+from courtside.dash.server import make_app
 from courtside.dash.shelf import Shelf
 
 
@@ -48,9 +49,12 @@ class Served:
 
 
 @contextlib.contextmanager
-def serve(runs: Path, token: str | None = None) -> Iterator[Served]:
+def serve(
+    runs: Path, token: str | None = None, knobs: str | None = None, share_seconds: float = 0.0
+) -> Iterator[Served]:
     with listen("127.0.0.1", 0) as listener:
-        app = make_app(Shelf(runs), token, LOCAL_NAMES if token is None else ())
+        names = LOCAL_NAMES if token is None else ()
+        app = make_app(Shelf(runs), Tokens(token, knobs), names, share_seconds)
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()

@@ -2,20 +2,16 @@
 
 import re
 import shutil
-import subprocess
-import sys
 import time
 
 import pytest
+from chromium import courtside, needs_browser, page_server
 from made_runs import make_run, write_rows
 from test_groups import POPULATION, SEARCH, make_population, make_search
 
 from courtside import runlog
 
-playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine; Debian: apt-get install chromium")
-QUIET = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"  # fmt: skip
+pytestmark = needs_browser
 NASTY = "<img src=x onerror=document.title='broken'>"
 SICK = "sick-20260101-000000-000000"
 
@@ -45,55 +41,15 @@ def runs(tmp_path_factory):
 @pytest.fixture(scope="module")
 def trained(runs):
     """A run that trains as long as the tests of this file last."""
-    command = [
-        sys.executable,
-        "-m",
-        "courtside",
-        "train",
-        "cartpole",
-        "--runs-dir",
-        str(runs),
-        "--total-timesteps",
-        "1e9",
-    ]
-    with subprocess.Popen([*command, "--eval-every", "50000"], stdout=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + 90
-        while not (found := list(runs.glob("cartpole-*/checkpoints/*.safetensors"))):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+    words = ("train", "cartpole", "--runs-dir", runs, "--total-timesteps", "1e9", "--eval-every", "50000")
+    with courtside(*words, until=lambda: list(runs.glob("cartpole-*/checkpoints/*.safetensors"))) as found:
         yield found[0].parent.parent.name
-        process.terminate()
 
 
 @pytest.fixture(scope="module")
 def address(runs):
-    command = [sys.executable, "-m", "courtside", "watch", str(runs), "--port", "0", "--no-open"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield next(word for word in process.stdout.readline().split() if word.startswith("http"))
-        process.terminate()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=BROWSER, args=QUIET.split())
-        yield opened
-        opened.close()
-
-
-@pytest.fixture
-def page(browser):
-    """A page that fails the test where a script does."""
-    context, complaints = browser.new_context(), []
-    made = context.new_page()
-    made.on("pageerror", lambda error: complaints.append(str(error)))
-    made.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
-    made.set_default_timeout(30_000)
-    yield made
-    context.close()
-    assert complaints == []
+    with page_server(runs) as (found,):
+        yield found
 
 
 def number_in(text):
@@ -170,6 +126,46 @@ def test_an_episode_can_be_gone_through(page, address, trained):
     shown = page.locator("img.screen")
     assert shown.evaluate("image => image.decode().then(() => image.naturalWidth)") > 50
     assert "frame=1" in shown.get_attribute("src")
+
+
+def test_the_wall_moves_and_one_env_is_enlarged(page, address, trained):
+    page.set_default_timeout(90_000)
+    page.goto(f"{address}wall?name={trained}")
+    tile = page.get_by_role("button", name=re.compile("nvironment 1")).first
+    tile.wait_for()
+    picture, deadline = "() => document.querySelector('.tiles canvas').toDataURL()", time.monotonic() + 60
+    first = page.evaluate(picture)
+    while page.evaluate(picture) == first:
+        assert time.monotonic() < deadline, "the wall stands still"
+        page.wait_for_timeout(200)
+    tile.click()
+    page.get_by_role("dialog").get_by_text("Value estimate").wait_for()
+    page.get_by_role("dialog").get_by_text("What the policy would do").wait_for()
+
+
+def test_a_population_that_trains(page, address, runs):
+    words = ("train", "cartpole", "--runs-dir", runs, "--seeds", "3", "--total-timesteps", "1e9", "--exp-name", "crowd")
+    with courtside(*words, until=lambda: list(runs.glob("crowd-*/members/02/checkpoints/*"))) as found:
+        page.goto(f"{address}population?name={found[0].parents[3].name}")
+        head = page.locator("header.head")
+        head.get_by_text("training").wait_for()
+        words = head.get_by_text(re.compile(r"[\d,]+ of [\d,]+ steps"))
+        first = number_in(words.inner_text())
+        page.wait_for_function(
+            f"() => Number(document.querySelector('header.head').innerText.match(/([\\d,]+) of/)[1].replaceAll(',', '')) > {first}"
+        )
+        page.get_by_role("link", name="Worst member").click()
+        page.locator("canvas").first.wait_for()
+
+
+def test_a_search_that_goes_on(page, address, runs):
+    small = ("--total-timesteps", "300000", "--trials", "8", "--stages", "2", "--exp-name", "hunt", "--runs-dir", runs)
+    with courtside("tune", "cartpole", *small, until=lambda: list(runs.glob("hunt-*/search.json"))) as found:
+        page.set_default_timeout(120_000)
+        page.goto(f"{address}search?name={found[0].parent.name}")
+        page.locator("header.head").get_by_text("training").wait_for()
+        page.locator(".parallel polyline").first.wait_for(state="attached")
+        page.get_by_text("learning_rate").first.wait_for()
 
 
 def test_a_run_that_is_deleted_is_told(browser, address, runs):

@@ -7,8 +7,9 @@ import sys
 
 import numpy as np
 import pytest
+from chromium import needs_browser
 from made_runs import make_config, make_run, write_rows
-from test_dash_pages import BROWSER, QUIET, SICK, make_sick, playwright
+from test_dash_pages import SICK, make_sick
 from test_groups import POPULATION, SEARCH, make_population, make_search
 
 from courtside import cli, runlog
@@ -17,7 +18,6 @@ from courtside.dash.chosen import find_chosen
 from courtside.dash.report import GENERATOR, Lists, make_report, points_for, read_picture, shorten
 from courtside.png import encode_png
 
-in_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium here; Debian: apt-get install chromium")
 BREAKOUT = "</script><script>document.title='broken'</script><!--<script>"
 HOSTILE = "<img src=x onerror=document.title='broken'>"
 SPILL = "document.documentElement.scrollWidth - innerWidth"
@@ -40,14 +40,6 @@ def make_hostile(runs):
     note = {"time": "2026-01-01T00:00:00", "step": 1, "update": 1, "kind": "notice", "text": BREAKOUT}
     write_rows(run / runlog.EVENTS, [note])
     (run / "wall.png").write_bytes(encode_png(np.zeros((8, 16, 3), np.uint8)))
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=BROWSER, args=QUIET.split())
-        yield opened
-        opened.close()
 
 
 @pytest.fixture
@@ -80,7 +72,7 @@ def is_drawn(canvas):
 # --- in a browser --------------------------------------------------------------------------------------------------
 
 
-@in_browser
+@needs_browser
 def test_a_run_is_shown_whole(opened):
     page = opened(SICK)
     page.get_by_text("exploration is over too early", exact=False).first.wait_for()
@@ -93,7 +85,7 @@ def test_a_run_is_shown_whole(opened):
     page.get_by_role("link", name="See it on the chart").first.click()
 
 
-@in_browser
+@needs_browser
 def test_curves_can_be_zoomed_and_drawn_along_updates(opened):
     page = opened(SICK)
     chart = page.locator(".large .plot")
@@ -105,7 +97,7 @@ def test_curves_can_be_zoomed_and_drawn_along_updates(opened):
     assert is_drawn(chart.locator("canvas"))
 
 
-@in_browser
+@needs_browser
 def test_markup_of_a_run_stays_text(opened):
     page = opened(HOSTILE)
     page.get_by_text(BREAKOUT, exact=False).first.wait_for(state="attached")
@@ -116,7 +108,7 @@ def test_markup_of_a_run_stays_text(opened):
     assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 16
 
 
-@in_browser
+@needs_browser
 def test_a_population_and_its_members(opened):
     page = opened(POPULATION)
     page.locator("canvas").first.wait_for()
@@ -124,14 +116,14 @@ def test_a_population_and_its_members(opened):
     assert page.locator("main a[href]").count() == 0
 
 
-@in_browser
+@needs_browser
 def test_a_search_and_its_leaderboard(opened):
     page = opened(SEARCH)
     page.get_by_text("winner").first.wait_for()
     assert page.locator("svg.parallel polyline").count() == 2
 
 
-@in_browser
+@needs_browser
 def test_several_runs_are_compared(opened):
     page = opened(POPULATION, SICK)
     page.locator("canvas").wait_for()
@@ -143,7 +135,7 @@ def test_several_runs_are_compared(opened):
     assert is_drawn(page.locator("canvas"))
 
 
-@in_browser
+@needs_browser
 def test_it_fits_a_phone(opened):
     page = opened(HOSTILE)
     page.set_viewport_size({"width": 390, "height": 800})

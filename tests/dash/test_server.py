@@ -1,5 +1,6 @@
 """The server's answers on run folders, and whom and what it refuses."""
 
+import http.client
 import json
 import os
 import shutil
@@ -65,7 +66,7 @@ def test_a_run_is_told_with_thresholds_settings_and_meanings(served):
 
 @pytest.mark.parametrize(("axis", "last"), [("step", 51_200), ("update", 100), ("time", 50.0)])
 def test_curves_along_each_axis(served, axis, last):
-    path = f"/api/series?name={NAME}&metrics=losses/entropy,eval/episodic_return&points=20&x={axis}"
+    path = f"/api/series?name={NAME}&metric=losses/entropy&metric=eval/episodic_return&points=20&x={axis}"
     found = served.get(path).json
     entropy = found["series"]["losses/entropy"]
     assert entropy["x"][-1] == last
@@ -172,7 +173,7 @@ def test_no_file_of_a_run_is_a_link_to_elsewhere(served, runs, name):
     (run / name).symlink_to(runs.parent / "rows.txt")
     try:
         for question in ("run", "events", "series", "findings", "wall.png", "screen.png"):
-            answer = served.get(f"/api/{question}?name={run.name}&metrics=losses/entropy")
+            answer = served.get(f"/api/{question}?name={run.name}&metric=losses/entropy")
             assert answer.status in (200, 404)
             assert b"hidden words" not in answer.body
     finally:
@@ -247,7 +248,7 @@ def test_an_odd_row_never_takes_the_list_from_everybody(served, runs, odd):
     try:
         assert {NAME, run.name} <= {card["name"] for card in served.get("/api/runs").json["runs"]}
         assert served.get(f"/api/run?name={run.name}").status == 200
-        assert served.get(f"/api/series?name={run.name}&metrics=charts/episodic_return").status == 200
+        assert served.get(f"/api/series?name={run.name}&metric=charts/episodic_return").status == 200
     finally:
         shutil.rmtree(run)
 
@@ -288,12 +289,11 @@ def test_another_host_name_is_refused(served):
 
 
 def test_only_questions_are_answered(served):
-    import http.client
-
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
-    connection.request("POST", "/api/runs", body="{}")
-    assert connection.getresponse().status == 405
-    connection.close()
+    for method, status in (("POST", 403), ("PUT", 405), ("DELETE", 405)):
+        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+        connection.request(method, "/api/runs", body="{}")
+        assert connection.getresponse().status == status
+        connection.close()
 
 
 def test_with_a_token_nobody_comes_in_without_it(runs):
@@ -339,7 +339,7 @@ def test_a_damaged_run_still_has_its_row_and_page(served, runs, config):
     try:
         assert run.name in [card["name"] for card in served.get("/api/runs").json["runs"]]
         assert served.get(f"/api/run?name={run.name}").json["skipped_lines"] == 1
-        for question in ("series?metrics=losses/entropy&", "findings?", "events?"):
+        for question in ("series?metric=losses/entropy&", "findings?", "events?"):
             assert served.get(f"/api/{question}name={run.name}").status == 200
     finally:
         shutil.rmtree(run)
@@ -356,9 +356,9 @@ def test_a_run_that_vanishes_is_no_error(served, runs):
     assert run.name not in [card["name"] for card in served.get("/api/runs").json["runs"]]
 
 
-@pytest.mark.parametrize("words", ["points=x", "points=-1", "points=1e99", "from=y", "x=sideways", "metrics=&points=0"])
+@pytest.mark.parametrize("words", ["points=x", "points=-1", "points=1e99", "from=y", "x=sideways", "metric=&points=0"])
 def test_bad_numbers_in_an_address_are_one_sentence(served, words):
-    answer = served.get(f"/api/series?name={NAME}&metrics=losses/entropy&{words}")
+    answer = served.get(f"/api/series?name={NAME}&metric=losses/entropy&{words}")
     assert answer.status == 400
     assert "must be" in answer.json["error"]
 
@@ -366,7 +366,7 @@ def test_bad_numbers_in_an_address_are_one_sentence(served, words):
 def test_nothing_is_written_to_a_run(served, runs):
     before = {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in runs.rglob("*")}
     for question in ("run", "series", "findings", "events", "wall", "replays", "replay", "wall.png", "compare"):
-        served.get(f"/api/{question}?name={NAME}&metrics=losses/entropy&episode=last-1")
+        served.get(f"/api/{question}?name={NAME}&metric=losses/entropy&episode=last-1")
     served.get("/api/runs")
     assert {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in runs.rglob("*")} == before
 

@@ -11,6 +11,7 @@ import socket
 import sys
 import threading
 import webbrowser
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from courtside.runlog import CONFIG
 ABOUT = """Show the runs of a folder on a page in the browser: curves, verdicts, what is wrong, what agents are doing.
 
 Nothing is written to the runs, and nothing leaves this machine: the page is there for its own browsers only. With --host others may
-look too, if they have the token that is printed. Ctrl-C ends it; the runs go on."""
+look too, if they have the token that is printed. With --knobs runs that train can be turned, paused and stopped from the page, by
+whoever has a token of its own. Ctrl-C ends it; the runs go on."""
 
 PORT = 8337
 INSTALL = 'pip install "courtside[watch]"'
@@ -32,12 +34,16 @@ def main(args: list[str]) -> int:
     folder = find_folder(found.runs)
     require_server()
     token = None if is_local(found.host) else secrets.token_urlsafe(16)
+    knobs = secrets.token_urlsafe(16) if found.knobs else None
     with listen(found.host, found.port) as listener:
-        address = address_of(listener, found.host, token)
+        address = address_of(listener, found.host, {"token": token})
         print(f"Watching {folder} at {address} (Ctrl-C ends it)", flush=True)
+        if knobs is not None:
+            address = address_of(listener, found.host, {"knobs": knobs})
+            print(f"Who opens {address} may also change, pause and stop runs.", flush=True)
         if not found.no_open and has_screen():
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-        serve(folder, listener, found.host, token)
+        serve(folder, listener, found.host, token, knobs)
     return 0
 
 
@@ -51,6 +57,10 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen on; any but this machine's own asks for a token"
     )
+    parser.add_argument(
+        "--knobs", action="store_true",
+        help="let whoever has the token that is printed turn rates of a run that trains, pause, save and stop it",
+    )  # fmt: skip
     parser.add_argument("--no-open", action="store_true", help="do not open the browser")
     return parser
 
@@ -105,22 +115,24 @@ def _bind(listener: socket.socket, address: Any) -> socket.socket:
     return listener
 
 
-def address_of(listener: socket.socket, host: str, token: str | None) -> str:
+def address_of(listener: socket.socket, host: str, tokens: Mapping[str, str | None]) -> str:
     reached = socket.gethostname() if host in ("0.0.0.0", "::") else host
     shown = f"[{reached}]" if ":" in reached else reached
-    return f"http://{shown}:{listener.getsockname()[1]}/" + (f"?token={token}" if token else "")
+    query = "&".join(f"{name}={token}" for name, token in tokens.items() if token)
+    return f"http://{shown}:{listener.getsockname()[1]}/" + (f"?{query}" if query else "")
 
 
-def serve(folder: Path, listener: socket.socket, host: str, token: str | None) -> None:
+def serve(folder: Path, listener: socket.socket, host: str, token: str | None, knobs: str | None) -> None:
     """Until Ctrl-C. Episodes are played on the CPU: an accelerator belongs to whoever trains."""
     os.environ["JAX_PLATFORMS"] = "cpu"
     import uvicorn
 
-    from courtside.dash.server import LOCAL_NAMES, make_app
+    from courtside.dash.guard import LOCAL_NAMES, Tokens
+    from courtside.dash.server import make_app
     from courtside.dash.shelf import Shelf
 
     names = (*LOCAL_NAMES, host, f"[{host}]") if token is None else ()
-    app: Any = make_app(Shelf(folder), token, names)
+    app: Any = make_app(Shelf(folder), Tokens(token, knobs), names)
     config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
     with contextlib.suppress(KeyboardInterrupt):
         uvicorn.Server(config).run(sockets=[listener])

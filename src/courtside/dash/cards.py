@@ -15,7 +15,7 @@ from courtside import config as configs
 from courtside.config import Config
 from courtside.dash.files import read_record
 from courtside.dash.lines import as_number, pick_points, pick_rows, read_newest
-from courtside.dash.liveness import is_live
+from courtside.dash.liveness import Pulse, pulse_of
 from courtside.dash.series import plain
 from courtside.dash.shelf import Kind, Shelf, kind_of, members_of, started_of
 from courtside.errors import CourtsideError
@@ -48,7 +48,7 @@ class Card:
     seed: int | None
     members: int | None
     state: str
-    """training, stopped or finished."""
+    """training, paused, stopped or finished."""
     started: str
     step: int
     total_steps: int
@@ -79,7 +79,7 @@ class Cards:
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
-        self._made: dict[str, tuple[Stamp, bool, Card]] = {}
+        self._made: dict[str, tuple[Stamp, Pulse, Card]] = {}
         """Name -> what its files were like when it was made, whether it was being trained, and the row."""
 
     def all(self) -> list[Stamped]:
@@ -96,20 +96,20 @@ class Cards:
 
     def one(self, name: str) -> Stamped:
         folder = self._shelf.find(name)
-        stamp, live = stamp_of(folder), is_live(folder)
+        stamp, pulse = stamp_of(folder), pulse_of(folder)
         known = self._made.get(name)
-        if known is None or known[:2] != (stamp, live):
-            known = self._made[name] = (stamp, live, self._make(name, folder, live))
+        if known is None or known[:2] != (stamp, pulse):
+            known = self._made[name] = (stamp, pulse, self._make(name, folder, pulse))
         return Stamped(known[2], stamp)
 
-    def _make(self, name: str, folder: Path, live: bool) -> Card:
+    def _make(self, name: str, folder: Path, pulse: Pulse) -> Card:
         """Whatever stands in a folder, it must not take the list from everybody."""
         try:
-            return make_card(name, folder, live)
+            return make_card(name, folder, pulse)
         except OSError:
             raise
         except Exception:
-            return unreadable_card(name, folder, live)
+            return unreadable_card(name, folder, pulse)
 
 
 def stamp_of(folder: Path) -> Stamp:
@@ -126,30 +126,30 @@ def _stamp(path: Path) -> tuple[int, int]:
     return (told.st_mtime_ns, told.st_size)
 
 
-def make_card(name: str, folder: Path, live: bool) -> Card:
+def make_card(name: str, folder: Path, pulse: Pulse) -> Card:
     kind = kind_of(folder) or "run"
     makers: dict[Kind, Callable[..., Card]] = {"run": _run_card, "population": _population_card, "search": _search_card}
-    return makers[kind](name, folder, live)
+    return makers[kind](name, folder, pulse)
 
 
-def _run_card(name: str, folder: Path, live: bool) -> Card:
+def _run_card(name: str, folder: Path, pulse: Pulse) -> Card:
     config, verdict = read_config(folder), read_record(folder / VERDICT)
     metric, newest = score_metric(config), read_newest(folder / METRICS) or {}
     spark = make_spark(folder, metric, SPARK_POINTS)
     step, total = whole(newest.get("step")), config.num_updates * config.batch_size
     speed, is_done = _speed(folder), bool(verdict) or 0 < total <= step
     return Card(
-        name=name, kind="run", state=state_words(live, is_done), step=step, total_steps=total,
-        steps_per_second=speed, seconds_left=_left(live, total - step, speed), score=_last(spark), score_name=metric,
+        name=name, kind="run", state=state_words(pulse, is_done), step=step, total_steps=total,
+        steps_per_second=speed, seconds_left=_left(pulse, total - step, speed), score=_last(spark), score_name=metric,
         best_eval=best_eval(folder, config), verdict=verdict_of(verdict), verdict_words=verdict_words(verdict),
         spark=spark, **_about(config, folder),
     )  # fmt: skip
 
 
-def _population_card(name: str, folder: Path, live: bool) -> Card:
+def _population_card(name: str, folder: Path, pulse: Pulse) -> Card:
     """Of the members' middle one, and how many of them passed."""
     config, found = read_config(folder), members_of(folder)[:MOST_MEMBERS]
-    cards = [_run_card(f"{name}/{member.name}", member, live) for member in found]
+    cards = [_run_card(f"{name}/{member.name}", member, pulse) for member in found]
     judged = [card.verdict for card in cards if card.verdict is not None]
     ranked = sorted((card for card in cards if card.score is not None), key=lambda card: card.score or 0.0)
     middle = ranked[len(ranked) // 2] if ranked else None
@@ -161,9 +161,9 @@ def _population_card(name: str, folder: Path, live: bool) -> Card:
     passed = sum(verdict == "pass" for verdict in judged)
     words = f"{passed} of {len(judged)} members pass" if judged else ""
     return Card(
-        name=name, kind="population", state=state_words(live, is_done), step=step,
+        name=name, kind="population", state=state_words(pulse, is_done), step=step,
         total_steps=total, steps_per_second=speed,
-        seconds_left=_left(live, (total - step) * len(cards), speed),
+        seconds_left=_left(pulse, (total - step) * len(cards), speed),
         score=middle.score if middle else None, score_name=score_metric(config),
         best_eval=max((card.best_eval for card in cards if card.best_eval is not None), default=None),
         verdict=("pass" if passed == len(judged) else "fail") if judged and is_done else None, verdict_words=words,
@@ -171,7 +171,7 @@ def _population_card(name: str, folder: Path, live: bool) -> Card:
     )  # fmt: skip
 
 
-def _search_card(name: str, folder: Path, live: bool) -> Card:
+def _search_card(name: str, folder: Path, pulse: Pulse) -> Card:
     record = read_record(folder / SEARCH)
     config = parse_config(record.get("config"))
     told = (row for row in as_list(record.get("finals")) if isinstance(row, dict))
@@ -179,16 +179,16 @@ def _search_card(name: str, folder: Path, live: bool) -> Card:
     passed = as_list(winner.get("passed"))
     words = f"the winner passed {sum(map(bool, passed))} of {len(passed)} fresh seeds" if passed else ""
     return Card(
-        name=name, kind="search", state=state_words(live, record.get("finished") is True), step=0, total_steps=0,
+        name=name, kind="search", state=state_words(pulse, record.get("finished") is True), step=0, total_steps=0,
         steps_per_second=None, seconds_left=None, score=plain(winner.get("pass_share")), score_name="share of seeds that pass",
         best_eval=None, verdict=None, verdict_words=words, spark=(), **_about(config, folder),
     )  # fmt: skip
 
 
-def unreadable_card(name: str, folder: Path, live: bool) -> Card:
+def unreadable_card(name: str, folder: Path, pulse: Pulse) -> Card:
     """Of a folder whose files make no sense."""
     return Card(
-        name=name, kind=kind_of(folder) or "run", state=state_words(live, False), step=0, total_steps=0, steps_per_second=None,
+        name=name, kind=kind_of(folder) or "run", state=state_words(pulse, False), step=0, total_steps=0, steps_per_second=None,
         seconds_left=None, score=None, score_name="", best_eval=None, verdict=None, verdict_words="its files are damaged",
         spark=(), **_about(UNREADABLE, folder),
     )  # fmt: skip
@@ -253,12 +253,12 @@ def _speed(folder: Path) -> float | None:
     return plain((read_newest(folder / TIMING) or {}).get("steps_per_second"))
 
 
-def _left(live: bool, steps: int, speed: float | None) -> float | None:
-    return max(steps, 0) / speed if live and speed else None
+def _left(pulse: Pulse, steps: int, speed: float | None) -> float | None:
+    return max(steps, 0) / speed if pulse == "training" and speed else None
 
 
-def state_words(live: bool, is_done: bool) -> str:
-    return "training" if live else "finished" if is_done else "stopped"
+def state_words(pulse: Pulse, is_done: bool) -> str:
+    return pulse or ("finished" if is_done else "stopped")
 
 
 def whole(value: Any) -> int:

@@ -6,8 +6,10 @@ import os
 import struct
 import time
 from pathlib import Path
+from typing import Literal
 
 from courtside.dash.files import open_plain
+from courtside.knobs import is_paused
 from courtside.population.members import member_dirs
 from courtside.runlog import LOCK, TIMING
 
@@ -15,6 +17,17 @@ FRESH_SECONDS = 20.0
 """Where locks cannot be asked about, a run counts as training as long as its newest row is no older."""
 _FLOCK = "hhqqi4x"
 """Linux's `struct flock`: kind, whence, start, length, process."""
+
+
+Pulse = Literal["training", "paused", ""]
+"""Empty where nobody trains it."""
+
+
+def pulse_of(folder: Path) -> Pulse:
+    """Of a run or a population."""
+    if not is_live(folder):
+        return ""
+    return "paused" if is_paused(folder) else "training"
 
 
 def is_live(folder: Path) -> bool:

@@ -21,7 +21,7 @@ from courtside.dash.bundle import data_url, fill_page
 from courtside.dash.cards import make_card, read_config
 from courtside.dash.files import read_bytes
 from courtside.dash.lines import LineFiles
-from courtside.dash.liveness import is_live
+from courtside.dash.liveness import pulse_of
 from courtside.dash.opinions import Opinions, finding_json
 from courtside.dash.playable import list_episodes
 from courtside.dash.series import AXES
@@ -100,7 +100,7 @@ def describe(runs: dict[str, Path]) -> Contents:
     kind = kind_of(run) or "run"
     if kind == "run":
         return describe_run(name, run)
-    card = make_card(name, run, is_live(run)).to_json()
+    card = make_card(name, run, pulse_of(run)).to_json()
     told = groups.describe_population(run) if kind == "population" else groups.describe_search(run)
     return Contents(kind, {kind: {"card": card} | told}, {}, [])
 
@@ -120,7 +120,7 @@ def describe_run(name: str, run: Path) -> Contents:
 
 def answer_run(files: LineFiles, name: str, run: Path, config: Config, metrics: tuple[str, ...]) -> dict[str, Any]:
     """The same as `dash.server` answers to the page of a run."""
-    card = make_card(name, run, is_live(run))
+    card = make_card(name, run, pulse_of(run))
     parts = {"wall": (run / WALL).is_file(), "replays": len(list_episodes(run, config))}
     found = [finding_json(each, card.score_name, metrics) for each in Opinions(files).look(run, None)]
     about = {"card": card.to_json(), "parent": parent_of(name), "parts": parts}

@@ -1,63 +1,49 @@
-"""The web server of `courtside watch`: pages and their data, read from run folders, nothing written to them. No JAX here.
+"""The web server of `courtside watch`: pages and their data, read from run folders. No JAX here.
 
-It is bound to this machine unless told otherwise, and then asks for a token. Every answer forbids scripts and resources from
-elsewhere; names and settings reach the page as data and are shown as text.
+Nothing is written to them but wishes of who may turn the knobs (`turning`). `guard` says who may ask; names and settings
+reach the page as data and are shown as text.
 """
 
 from __future__ import annotations
 
-import hmac
-import json
 import mimetypes
-import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import urlencode
 
-import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
-from courtside.dash import details, groups
+from courtside.dash import details, groups, turning
 from courtside.dash.cards import Cards, Stamped, read_config
 from courtside.dash.files import read_bytes
+from courtside.dash.guard import LOCAL_NAMES, Guard, Tokens
 from courtside.dash.lines import LineFiles
 from courtside.dash.opinions import Opinions, finding_json
 from courtside.dash.playable import is_ours, list_episodes
+from courtside.dash.replies import answer, listener, picture, say
 from courtside.dash.series import AXES, Axis
+from courtside.dash.sharing import SHARE_SECONDS, Sharing
 from courtside.dash.shelf import Shelf, parent_of
 from courtside.dash.story import read_story
 from courtside.dash.walls import crop, describe_wall
-from courtside.errors import ConfigError, CourtsideError
+from courtside.errors import ConfigError
 from courtside.health.findings import is_news
-from courtside.storage import json_ready
 from courtside.wall_layout import FILE as WALL
 from courtside.wall_layout import MAX_SCREENS, STAGE
 
 STATIC = Path(__file__).with_name("static")
 PAGES = ("/", "/run", "/population", "/search", "/compare", "/wall", "/replay")
-COOKIE, TOKEN = "courtside-token", "token"
-HEADERS = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-store",
-}
-LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
-"""What a browser may call this machine; another name may be one that an attacker points here."""
 DEFAULT_POINTS = 400
 MOST_PICTURE = 40_000_000
 MOST_GROUPS = 8
@@ -65,6 +51,7 @@ GROUP_SECONDS = 3.0
 """A population or search that grows is read again this often at most."""
 MOST_FINDINGS = 3
 """Of a run in the list."""
+NO_TOKENS = Tokens()
 
 
 @dataclass
@@ -72,6 +59,7 @@ class Dash:
     """What all answers are made from."""
 
     shelf: Shelf
+    tokens: Tokens
     files: LineFiles = field(default_factory=LineFiles)
 
     def __post_init__(self) -> None:
@@ -103,7 +91,7 @@ class Dash:
 
     def series(self, asked: Request) -> Any:
         _, run = self._asked(asked)
-        metrics = [metric for metric in asked.query_params.get("metrics", "").split(",") if metric]
+        metrics = asked.query_params.getlist("metric")
         span = None
         if "from" in asked.query_params or "to" in asked.query_params:
             span = (number_of(asked, "from", 0.0), number_of(asked, "to", float("inf")))
@@ -199,6 +187,18 @@ class Dash:
         points = int(number_of(asked, "points", DEFAULT_POINTS))
         return groups.compare(self.files, runs, asked.query_params.get("metric"), axis_of(asked), points)
 
+    def knobs(self, asked: Request) -> Any:
+        """What this browser may turn of a run, and how it stands now."""
+        name, run = self._asked(asked)
+        may = {"enabled": self.tokens.knobs is not None, "allowed": self.tokens.holds("knobs", asked)}
+        return may | (turning.describe(self.shelf, name, run, self.cards.one(name).card) if may["enabled"] else {})
+
+    def ask_for(self, asked: Request, sent: Any) -> Any:
+        """Leave a wish for whoever trains the run; `guard` has looked at the token."""
+        name, run = self._asked(asked)
+        turning.accept(self.shelf, name, run, sent)
+        return self.knobs(asked)
+
     def _asked(self, asked: Request) -> tuple[str, Path]:
         """The run that a question is about."""
         name = asked.query_params.get("name")
@@ -219,6 +219,7 @@ ANSWERS = (
     "wall",
     "replays",
     "replay",
+    "knobs",
 )
 
 
@@ -245,63 +246,25 @@ def axis_of(asked: Request) -> Axis:
 # --- answers -------------------------------------------------------------------------------------------------------
 
 
-def make_app(shelf: Shelf, token: str | None = None, names: tuple[str, ...] = LOCAL_NAMES) -> ASGIApp:
+def make_app(
+    shelf: Shelf,
+    tokens: Tokens = NO_TOKENS,
+    names: tuple[str, ...] = LOCAL_NAMES,
+    share_seconds: float = SHARE_SECONDS,
+) -> ASGIApp:
     """The whole server. `names` are the host names it answers to; empty takes any, which needs a token."""
-    dash = Dash(shelf)
+    dash = Dash(shelf, tokens)
     routes = [Route(path, _page) for path in PAGES]
     routes += [Route(f"/api/{name}", answer(getattr(dash, name))) for name in ANSWERS]
     routes += [
+        Route("/api/knobs", listener(dash.ask_for), methods=["POST"]),
         Route("/api/wall.png", picture(dash.wall_picture)),
         Route("/api/screen.png", picture(dash.screen_picture)),
         Route("/api/replay.png", picture(dash.replay_picture)),
         Route("/static/{path:path}", _static),
     ]
     app = Starlette(routes=routes, middleware=[Middleware(GZipMiddleware, minimum_size=1_000, compresslevel=3)])
-    return Guard(app, token, names)
-
-
-def answer(make: Callable[[Request], Any]) -> Callable[[Request], Awaitable[Response]]:
-    """JSON of what a function returns, worked out in a thread; its errors of ours become one sentence."""
-
-    async def respond(asked: Request) -> Response:
-        try:
-            found = await anyio.to_thread.run_sync(make, asked)
-        except CourtsideError as error:
-            return _json({"error": str(error)}, 400 if isinstance(error, ConfigError) else 404)
-        except OSError:
-            return _json({"error": "The run's folder cannot be read; it may have been deleted just now."}, 404)
-        except Exception as error:  # a run folder may hold anything, and the page must be told something
-            return _damaged(error)
-        return _json(found)
-
-    return respond
-
-
-def _damaged(error: Exception) -> Response:
-    sys.stderr.write(f"courtside watch: {type(error).__name__}: {error}\n")
-    return _json(
-        {"error": f"This cannot be shown: the run's files are damaged, or this is a bug ({type(error).__name__})."}, 500
-    )
-
-
-def _json(content: Any, status: int = 200) -> Response:
-    text = json.dumps(json_ready(content), allow_nan=False, separators=(",", ":"))
-    return Response(text, status, media_type="application/json")
-
-
-def picture(make: Callable[[Request], bytes]) -> Callable[[Request], Awaitable[Response]]:
-    """The PNG that a function returns."""
-
-    async def respond(asked: Request) -> Response:
-        try:
-            content = await anyio.to_thread.run_sync(make, asked)
-        except (CourtsideError, OSError):
-            return _json({"error": "There is no such picture."}, 404)
-        except Exception as error:
-            return _damaged(error)
-        return Response(content, media_type="image/png")
-
-    return respond
+    return Guard(Sharing(app, share_seconds), tokens, names)
 
 
 async def _page(asked: Request) -> Response:
@@ -316,7 +279,7 @@ async def _static(asked: Request) -> Response:
     is_kept = name.startswith(f"{edition()}/")
     path = STATIC / name.removeprefix(f"{edition()}/")
     if path not in own_files():
-        return _json({"error": "There is no such file."}, 404)
+        return say({"error": "There is no such file."}, 404)
     kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     headers = {"cache-control": "max-age=31536000, immutable"} if is_kept else {}
     return Response(path.read_bytes(), media_type="text/javascript" if path.suffix == ".js" else kind, headers=headers)
@@ -332,60 +295,3 @@ def own_files() -> frozenset[Path]:
 def edition() -> str:
     """Short name of all files of the page as they are now."""
     return sha256(b"".join(path.read_bytes() for path in sorted(own_files()))).hexdigest()[:12]
-
-
-# --- who may ask ---------------------------------------------------------------------------------------------------
-
-
-class Guard:
-    """Lets nobody in who may not ask, and puts the same headers on every answer."""
-
-    def __init__(self, app: ASGIApp, token: str | None, names: tuple[str, ...]) -> None:
-        self._app, self._token, self._names = app, token, names
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
-        async def send_guarded(message: Any) -> None:
-            if message["type"] == "http.response.start":
-                there = {name for name, _ in message.get("headers", [])}
-                own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-                message["headers"] = [*message.get("headers", []), *(pair for pair in own if pair[0] not in there)]
-            await send(message)
-
-        refused = self._refuse(Request(scope))
-        await (refused or self._app)(scope, receive, send_guarded)
-
-    def _refuse(self, asked: Request) -> Response | None:
-        """An answer for who may not come in, or has just shown the token; None for all others."""
-        host = asked.headers.get("host", "")
-        if self._names and host.rpartition(":")[0] not in self._names and host not in self._names:
-            return _json({"error": "This server answers on this machine only; use --host to open it to others."}, 403)
-        if asked.url.path.startswith("/api/") and asked.headers.get("sec-fetch-site", "none") not in (
-            "same-origin",
-            "none",
-        ):
-            return _json({"error": "Another site's page asked for this; only this server's own pages may."}, 403)
-        if self._token is None:
-            return None
-        if self._is_right(asked.query_params.get(TOKEN, "")):
-            return self._let_in(asked)
-        if self._is_right(asked.cookies.get(self._cookie(asked), "")):
-            return None
-        return _json({"error": "Open the address with the token that `courtside watch` printed."}, 401)
-
-    def _is_right(self, shown: str) -> bool:
-        return hmac.compare_digest(shown.encode(), (self._token or "").encode())
-
-    def _cookie(self, asked: Request) -> str:
-        """Its name; servers on other ports of the same machine have others."""
-        return f"{COOKIE}-{asked.url.port or 80}"
-
-    def _let_in(self, asked: Request) -> Response:
-        """Keep the token in a cookie, so that it does not stay in the address."""
-        rest = [(name, value) for name, value in asked.query_params.multi_items() if name != TOKEN]
-        response = RedirectResponse(str(asked.url.replace(query=urlencode(rest))))
-        response.set_cookie(self._cookie(asked), self._token or "", httponly=True, samesite="strict")
-        return response

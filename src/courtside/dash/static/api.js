@@ -14,7 +14,20 @@ export class NoAnswer extends Error {
 export async function ask(what, values = {}) {
   if (report) return embedded(what, values);
   const path = address(`/api/${what}`, values);
-  const response = await (taken(path) ?? reach(path));
+  return read(await (taken(path) ?? reach(path)));
+}
+
+/** POST /api/`what` with JSON. */
+export const send = async (what, values, content) =>
+  read(
+    await reach(address(`/api/${what}`, values), {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(content),
+    }),
+  );
+
+async function read(response) {
   const answer = await response.json().catch(() => null);
   if (response.ok && answer !== null) return answer;
   throw new NoAnswer(
@@ -41,9 +54,9 @@ function taken(path) {
   return response;
 }
 
-async function reach(path) {
+async function reach(path, how = { headers: { Accept: "application/json" } }) {
   try {
-    return await fetch(path, { headers: { Accept: "application/json" } });
+    return await fetch(path, how);
   } catch {
     throw new NoAnswer("The server does not answer. It is asked again every few seconds.", 0);
   }

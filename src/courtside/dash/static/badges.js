@@ -3,8 +3,11 @@
 import { el, sign, spoken } from "./dom.js";
 import { count, duration, percent, plural, rate } from "./format.js";
 
-const STATES = { training: ["●", "live"], stopped: ["■", "idle"], finished: ["✓", "idle"] };
+const STATES = { training: ["●", "live"], paused: ["▮▮", "live"], stopped: ["■", "idle"], finished: ["✓", "idle"] };
 const VERDICTS = { pass: ["✓", "good", "passed"], fail: ["✕", "bad", "failed"] };
+
+/** Whether somebody trains it, be it paused. */
+export const isLive = (card) => card?.state === "training" || card?.state === "paused";
 
 export function stateBadge(state) {
   const [shape, kind] = STATES[state] ?? ["○", "idle"];

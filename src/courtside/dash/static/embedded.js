@@ -13,8 +13,8 @@ export function embedded(what, values) {
 
 const MAKERS = { series: seriesOf, compare: comparisonOf };
 
-function seriesOf(told, { metrics, x, from = -Infinity, to = Infinity }) {
-  const curves = metrics.split(",").map((metric) => [metric, cut(curveOf(report.curves[x][metric]), from, to)]);
+function seriesOf(told, { metric: metrics, x, from = -Infinity, to = Infinity }) {
+  const curves = metrics.map((metric) => [metric, cut(curveOf(report.curves[x][metric]), from, to)]);
   return { ...told, series: Object.fromEntries(curves) };
 }
 

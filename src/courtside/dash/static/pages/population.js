@@ -1,13 +1,14 @@
 // A population: many runs of the same settings that differ only in their seed.
 
 import { ask, poll } from "../api.js";
-import { holdsBadge, progressBar, progressWords, stateBadge, verdictBadge } from "../badges.js";
+import { holdsBadge, isLive, progressBar, progressWords, stateBadge, verdictBadge } from "../badges.js";
 import { Plot } from "../chart/plot.js";
 import { toggleButton } from "../controls.js";
 import { el, Part, replace, section } from "../dom.js";
 import { failed } from "../fault.js";
 import { count, NONE, number, percent, sentence } from "../format.js";
 import { asked, comparePath, link, memberPath, runPath, showTrail } from "../links.js";
+import { Knobs } from "../knobs/panel.js";
 import { identity } from "../run/head.js";
 import { numberColumn, Table } from "../table.js";
 
@@ -17,10 +18,9 @@ const IDLE_SECONDS = 15;
 export async function show(main) {
   const page = new PopulationPage(asked("name") ?? "");
   replace(main, page.node);
-  await poll(
-    () => page.refresh(),
-    () => (page.known?.card.state === "training" ? LIVE_SECONDS : IDLE_SECONDS),
-  );
+  const pace = () => (isLive(page.known?.card) ? LIVE_SECONDS : IDLE_SECONDS);
+  await poll(() => page.refresh(), pace);
+  poll(() => page.knobs.refresh(), pace);
 }
 
 class PopulationPage {
@@ -35,9 +35,11 @@ class PopulationPage {
       keyOf: (member) => member.name,
       sort: { key: "name", direction: "ascending" },
     });
+    this.knobs = new Knobs(name, () => this.refresh().catch(() => {}));
     this.body = el(
       "div",
       { class: "body", hidden: true },
+      this.knobs.node,
       this.switch(),
       this.curves.node,
       this.chance.node,

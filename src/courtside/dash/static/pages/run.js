@@ -1,8 +1,10 @@
 // One run: what came of it, what was found, every metric as a live chart, its settings and events.
 
 import { ask, poll } from "../api.js";
+import { isLive } from "../badges.js";
 import { el, Part, replace, say, section } from "../dom.js";
 import { failed } from "../fault.js";
+import { Knobs } from "../knobs/panel.js";
 import { asked, runPath, showTrail } from "../links.js";
 import { Board } from "../run/board.js";
 import { EventList } from "../run/events.js";
@@ -20,9 +22,10 @@ const IDLE_SECONDS = 15;
 export async function show(main) {
   const page = new RunPage(asked("name") ?? "");
   replace(main, page.node);
-  const pace = (live) => () => (page.card?.state === "training" ? live : IDLE_SECONDS);
+  const pace = (live) => () => (isLive(page.card) ? live : IDLE_SECONDS);
   await poll(() => page.refreshRun(), pace(FACT_SECONDS));
   poll(() => page.card && page.refreshRest(), pace(FACT_SECONDS));
+  poll(() => page.knobs.refresh(), pace(CHART_SECONDS));
   poll(() => page.card && page.board.refresh(), pace(CHART_SECONDS));
 }
 
@@ -36,6 +39,7 @@ class RunPage {
     this.settings = new Part(el("div"), settingsParts);
     this.system = new Part(el("div"), systemParts);
     [this.thresholds, this.events, this.time] = [new Thresholds(), new EventList(), new TimeSplit()];
+    this.knobs = new Knobs(name, () => Promise.all([this.refreshRun(), this.refreshRest()]).catch(() => {}));
     this.node = el("div", { class: "page run", "aria-busy": "true" }, this.head.node, this.parts());
     this.listen();
   }
@@ -51,6 +55,7 @@ class RunPage {
         section("Thresholds", panel, this.thresholds.node),
         section("Findings", panel, this.findings.node),
       ),
+      this.knobs.node,
       el("div", {}, this.toolbar.node, this.board.node),
       el(
         "div",
@@ -105,7 +110,7 @@ class RunPage {
       ask("findings", { name: this.name }),
       ask("events", { name: this.name }),
     ]);
-    this.findings.set({ findings, looked_at: this.card?.state === "training" ? null : lookedAt, score: this.card?.score_name });
+    this.findings.set({ findings, looked_at: isLive(this.card) ? null : lookedAt, score: this.card?.score_name });
     this.events.set(events);
     this.board.know({ findings, events });
   }

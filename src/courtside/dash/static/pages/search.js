@@ -1,7 +1,7 @@
 // A search for good settings: what was tried, what mattered, what leads.
 
 import { ask, poll } from "../api.js";
-import { stateBadge } from "../badges.js";
+import { isLive, stateBadge } from "../badges.js";
 import { choice, el, fillOptions, Part, replace, section } from "../dom.js";
 import { failed } from "../fault.js";
 import { percent, plural } from "../format.js";
@@ -21,7 +21,7 @@ export async function show(main) {
   replace(main, page.node);
   await poll(
     () => page.refresh(),
-    () => (page.known?.card.state === "training" ? LIVE_SECONDS : IDLE_SECONDS),
+    () => (isLive(page.known?.card) ? LIVE_SECONDS : IDLE_SECONDS),
   );
 }
 

@@ -101,7 +101,7 @@ export class Board {
     const { kind, range } = this.view;
     const answer = await ask("series", {
       name: this.name,
-      metrics: cards.map((card) => card.metric).join(","),
+      metric: cards.map((card) => card.metric),
       points: POINTS,
       x: kind,
       from: range?.[0],

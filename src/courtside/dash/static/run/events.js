@@ -11,7 +11,9 @@ const SHAPES = {
   checkpoint: "▪",
   best: "★",
   rewound: "↺",
-  knob: "⚙",
+  knob: "◐",
+  paused: "▮▮",
+  "went on": "▷",
   finished: "✓",
 };
 const FEW = 12;

@@ -6,7 +6,7 @@ import { capital, duration, NONE, number, percent, rate, when, wholeDate } from 
 import { runPath } from "../links.js";
 import { sparkline } from "../sparkline.js";
 
-const STATE_ORDER = ["training", "stopped", "finished"];
+const STATE_ORDER = ["training", "paused", "stopped", "finished"];
 const VERDICT_ORDER = ["pass", "fail"];
 const orderIn = (list, value) => (list.includes(value) ? list.indexOf(value) : null);
 

@@ -1,11 +1,12 @@
 // Which runs the list shows: a text, and one of a few quick choices with their counts.
 
+import { isLive } from "../badges.js";
 import { el, setText } from "../dom.js";
 import { count } from "../format.js";
 
 const CHOICES = {
   all: ["All", () => true],
-  training: ["Training", (card) => card.state === "training"],
+  training: ["Training", isLive],
   passed: ["Passed", (card) => card.verdict === "pass"],
   failed: ["Failed", (card) => card.verdict === "fail"],
   findings: ["With findings", (card) => (card.findings ?? []).length > 0],

@@ -1,0 +1,47 @@
+"""A real browser for the tests of the page; without one they are skipped, with the reason."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+
+playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+needs_browser = pytest.mark.skipif(
+    BROWSER is None, reason="no Chromium on this machine; Debian: apt-get install chromium"
+)
+QUIET = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"  # fmt: skip
+
+
+def launch(started):
+    return started.chromium.launch(executable_path=BROWSER, args=QUIET.split())
+
+
+@contextmanager
+def courtside(*words, until):
+    """A command of courtside in a process of its own, once `until` finds something; ended with the block."""
+    command = [sys.executable, "-m", "courtside", *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 120
+        while not (found := until()):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        yield found
+        process.terminate()
+
+
+@contextmanager
+def page_server(runs, *flags):
+    """`courtside watch` on a free port; gives the addresses that it prints."""
+    command = [sys.executable, "-m", "courtside", "watch", str(runs), "--port", "0", "--no-open", *flags]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(1 + ("--knobs" in flags))]
+        yield [word for line in lines for word in line.split() if word.startswith("http")]
+        process.terminate()

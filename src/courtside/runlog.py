@@ -219,7 +219,10 @@ def read_rows(folder: str | Path, name: str = METRICS) -> list[Row]:
 
 def read_history(folder: str | Path) -> list[Row]:
     """Metrics and evaluations in the order in which they happened: what the verdict is made from."""
-    rows = read_rows(folder, METRICS) + read_rows(folder, EVALS)
+    return in_order(read_rows(folder, METRICS) + read_rows(folder, EVALS))
+
+
+def in_order(rows: list[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: row["update"])
 
 

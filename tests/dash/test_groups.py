@@ -74,6 +74,29 @@ def test_each_is_listed_as_what_it_is(served):
     assert kinds == {POPULATION: "population", SEARCH: "search", "made-20260102-030405-abcdef": "run"}
 
 
+ODD_LINES = [b"{half a li", b"[]", b'{"step": "x", "update": 1}', b"\xff\xfe", b'{"step": 9e99, "update": 1}']
+
+
+@pytest.mark.parametrize("name", [runlog.METRICS, runlog.EVALS, runlog.TIMING])
+def test_lines_of_members_that_are_no_rows_are_skipped_and_counted(tmp_path, name):
+    make_population(tmp_path)
+    member = tmp_path / POPULATION / "members" / "01"
+    with open(member / name, "ab") as file:
+        file.write(
+            b"\n".join(
+                [
+                    *ODD_LINES,
+                    b'{"step": 51712, "update": 101, "charts/episodic_return": [1], "charts/episodes": 1}',
+                    b"{half",
+                ]
+            )
+        )
+    with serve(tmp_path) as served:
+        found = served.get(f"/api/population?name={POPULATION}").json
+    assert found["skipped_lines"] == len(ODD_LINES)
+    assert found["members"][1]["final_score"] == pytest.approx(0.955, abs=0.05)
+
+
 def test_a_population_is_a_distribution(served):
     found = served.get(f"/api/population?name={POPULATION}").json
     assert found["card"]["members"] == 3

@@ -15,13 +15,14 @@ import numpy as np
 from courtside.dash.cards import make_spark, read_config
 from courtside.dash.details import differences, metric_names, read_series
 from courtside.dash.files import read_bytes
-from courtside.dash.lines import LineFiles
+from courtside.dash.lines import LineFiles, as_number, parse
 from courtside.dash.series import Axis, listed, plain
 from courtside.dash.shelf import kind_of, members_of
 from courtside.errors import ConfigError
 from courtside.metric_names import score_metric
 from courtside.population.curves import CURVE_POINTS, LEVELS
 from courtside.population.results import Member, read_results, sentence
+from courtside.runlog import Row
 from courtside.statistics import quantiles, wilson_interval
 from courtside.storage import json_ready
 from courtside.tune.trials import SEARCH, STUDY, FinalRow, Search, Trial, read_search
@@ -30,6 +31,8 @@ MOST_COMPARED = 12
 MOST_TRIALS = 2_000
 MOST_STUDY = 200_000_000
 """Bytes of Optuna's file."""
+MOST_ROWS = 1_000_000_000
+"""Bytes of a member's log."""
 
 
 # --- populations ---------------------------------------------------------------------------------------------------
@@ -37,7 +40,8 @@ MOST_STUDY = 200_000_000
 
 def describe_population(run: Path) -> dict[str, Any]:
     """Members, their curves as quantiles and one by one, and the chance to pass by a step."""
-    results, metric = read_results(run), score_metric(read_config(run))
+    reader, metric = RowReader(), score_metric(read_config(run))
+    results = read_results(run, reader)
     curves = results.curves
     return {
         "score_name": metric,
@@ -50,7 +54,34 @@ def describe_population(run: Path) -> dict[str, Any]:
         "chance": [] if results.passes is None else as_steps(results.passes.chance, max(curves.steps, default=0)),
         "sentences": sentence(results).splitlines(),
         "worst": worst_member(results.members),
+        "skipped_lines": reader.skipped,
     }  # fmt: skip
+
+
+class RowReader:
+    """Reads the rows of members; lines that are none are passed over and counted."""
+
+    def __init__(self) -> None:
+        self.skipped = 0
+
+    def __call__(self, folder: Path, name: str) -> list[Row]:
+        try:
+            lines = read_bytes(folder / name, MOST_ROWS).split(b"\n")[:-1]
+        except FileNotFoundError:
+            return []
+        rows = [row for line in lines if line.strip() and (row := _read_row(line)) is not None]
+        self.skipped += sum(bool(line.strip()) for line in lines) - len(rows)
+        return rows
+
+
+def _read_row(line: bytes) -> Row | None:
+    """With numbers alone: what is counted with must not be text or a list."""
+    row = parse(line)
+    if row is None:
+        return None
+    return {name: as_number(value) for name, value in row.items()} | {
+        name: int(row[name]) for name in ("step", "update")
+    }
 
 
 def finite(record: dict[str, Any]) -> dict[str, Any]:

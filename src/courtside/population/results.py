@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -129,7 +129,11 @@ class Results:
 # --- reading -------------------------------------------------------------------------------------------------------
 
 
-def read_results(run_dir: str | Path) -> Results:
+ReadRows = Callable[[Path, str], list[Row]]
+"""Reads the rows of a line file of a run's folder."""
+
+
+def read_results(run_dir: str | Path, read_rows: ReadRows = runlog.read_rows) -> Results:
     """The distribution over the members as their folders tell it now."""
     folders = member_dirs(run_dir)
     if not folders:
@@ -137,8 +141,8 @@ def read_results(run_dir: str | Path) -> Results:
     configs = [runlog.read_config(folder) for folder in folders]
     metric, members, histories = score_metric(configs[0]), [], []
     for folder, config, setting in zip(folders, configs, number_settings(configs), strict=True):
-        rows = runlog.read_rows(folder)
-        members.append(_read_member(folder, config, rows, setting))
+        rows, evals, timing = (read_rows(folder, name) for name in (runlog.METRICS, runlog.EVALS, runlog.TIMING))
+        members.append(_read_member(folder, config, (rows, evals, timing), setting))
         histories.append([_only(row, metric) for row in rows])  # all rows of all members may be gigabytes
     curves = make_curves(histories, metric)
     return Results(tuple(members), make_spread(members), make_passes(members), curves, make_effort(members))
@@ -148,10 +152,11 @@ def _only(row: Row, metric: str) -> Row:
     return {name: row.get(name) for name in ("step", count_of(metric), metric)}
 
 
-def _read_member(folder: Path, config: Config, rows: list[Row], setting: int) -> Member:
-    told = runlog.read_rows(folder, runlog.EVALS)
-    evals = [row[name] for row in told if row.get(name := ranking_metric(config, row)) is not None]
-    passed, steps_to_pass, stop_step = _read_verdict(folder, config, rows)
+def _read_member(folder: Path, config: Config, told: tuple[list[Row], list[Row], list[Row]], setting: int) -> Member:
+    """`told`: its metrics, evaluations and timing."""
+    rows, evaluated, timing = told
+    evals = [row[name] for row in evaluated if row.get(name := ranking_metric(config, row)) is not None]
+    passed, steps_to_pass, stop_step = _read_verdict(folder, config, rows, evaluated)
     return Member(
         name=folder.name,
         seed=config.run.seed,
@@ -166,17 +171,19 @@ def _read_member(folder: Path, config: Config, rows: list[Row], setting: int) ->
         best_eval=max(evals, default=None),
         stop_step=stop_step,
         episodes_to_pass=episodes_until(rows, steps_to_pass),
-        seconds_to_pass=seconds_until(runlog.read_rows(folder, runlog.TIMING), steps_to_pass),
+        seconds_to_pass=seconds_until(timing, steps_to_pass),
     )
 
 
-def _read_verdict(folder: Path, config: Config, rows: list[Row]) -> tuple[bool, int | None, int | None]:
+def _read_verdict(
+    folder: Path, config: Config, rows: list[Row], evals: list[Row]
+) -> tuple[bool, int | None, int | None]:
     """Whether it passed, first when, and where a score ended it, as was written at the end, else as it would be now."""
     if written := _written_verdict(folder, config):
         return bool(written["passed"]), written["steps_to_pass"], (written.get("stopped") or {}).get("step")
     tracker = VerdictTracker(config.thresholds)
     needs_evals = any(is_evaluation(threshold.metric) for threshold in config.thresholds)
-    tracker.add(runlog.read_history(folder) if needs_evals else rows)
+    tracker.add(runlog.in_order(rows + evals) if needs_evals else rows)
     verdict, stop = tracker.verdict(), ScoreWatch(config, rows).stop
     return verdict.passed, verdict.steps_to_pass, None if stop is None else stop.step
 

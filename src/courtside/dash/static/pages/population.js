@@ -1,7 +1,7 @@
 // A population: many runs of the same settings that differ only in their seed.
 
 import { ask, poll } from "../api.js";
-import { holdsBadge, isLive, progressBar, progressWords, stateBadge, verdictBadge } from "../badges.js";
+import { holdsBadge, isLive, progressBar, progressWords, skippedWords, stateBadge, verdictBadge } from "../badges.js";
 import { Plot } from "../chart/plot.js";
 import { toggleButton } from "../controls.js";
 import { el, Part, replace, section } from "../dom.js";
@@ -68,10 +68,10 @@ class PopulationPage {
     this.known = await ask("population", { name: this.name }).catch((fault) =>
       failed(fault, this.name, this.known ? null : this.head.node),
     );
-    const { card, members, worst, sentences } = this.known;
+    const { card, members, worst, sentences, skipped_lines: skipped } = this.known;
     showTrail([card.name, runPath(card.name, "population")]);
     this.body.hidden = false;
-    this.head.set({ card, sentences, worst });
+    this.head.set({ card, sentences, worst, skipped });
     this.table.setRows(members);
     this.drawCurves();
     this.drawChance();
@@ -143,7 +143,7 @@ function chartFigure(title, height, yRange = null) {
   return { node, plot: new Plot(host, { height, yRange }), tell };
 }
 
-function headParts({ card, sentences, worst }) {
+function headParts({ card, sentences, worst, skipped }) {
   return [
     el(
       "div",
@@ -170,6 +170,7 @@ function headParts({ card, sentences, worst }) {
       { class: "sentences" },
       sentences.map((sentence) => el("li", {}, sentence)),
     ),
+    skipped ? el("p", { class: "muted small" }, skippedWords(skipped)) : null,
   ];
 }
 

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from courtside import checkpoint
+from courtside.algos import recurrence
 from courtside.config import Config, override
 from courtside.engines import make_engine
 from courtside.engines.host_engine import HostEngine
@@ -63,4 +64,49 @@ def test_atari_goes_on_bit_for_bit_from_a_checkpoint_and_tells_whole_games(tmp_p
         found = engine.run_chunk(checkpoint.load(tmp_path / "moment", engine.template())[0], 2)
         assert_bit_equal(found, expected)
     finally:
+        engine.close()
+
+
+def cnn_engine(**changes):
+    """A CNN on small screens; `keeps_rows` reads a rollout again, as an accelerator does."""
+    config = override(ATARI, torso="cnn", cnn_features=8, **{k: v for k, v in changes.items() if k != "keeps_rows"})
+    made = make_engine(config)
+    assert isinstance(made, HostEngine)
+    if "keeps_rows" not in changes:
+        return made
+    made.close()
+    return HostEngine(config, made._source, keeps_rows=changes["keeps_rows"])
+
+
+def test_what_a_policy_said_while_it_acted_is_what_it_says_of_the_rollout():
+    engine = cnn_engine(shifts=2)
+    try:
+        state = engine._take_up(engine.init())
+        state, _, rollout = engine._collect(state)
+        (said,) = rollout.said
+        (group,), (learner,) = engine.team.groups, state.learners
+        again = recurrence.look_back(group, learner.params, jax.numpy.asarray(rollout.features), rollout)
+        np.testing.assert_allclose(said.head, again.head, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(said.value, again.value, rtol=1e-4, atol=1e-5)
+        assert said.value.shape == rollout.reward.shape
+        assert np.std(said.value) > 0
+    finally:
+        engine.close()
+
+
+def test_a_run_learns_the_same_whether_it_listens_or_reads_again():
+    found = []
+    for keeps_rows in (False, True):
+        engine = cnn_engine(keeps_rows=keeps_rows)
+        state, rows = engine.run_chunk(engine.init(), 2)
+        found.append((state.learners, {n: c for n, c in rows.items() if n.startswith("losses/")}))
+        assert engine._says is not keeps_rows
+        engine.close()
+    assert_close(*found)
+
+
+def test_only_a_cnn_on_a_cpu_listens():
+    for changes in ({"torso": "mlp"}, {"lstm_size": 4}, {"staleness": 1}):
+        engine = make_engine(override(ATARI, **({"torso": "cnn", "cnn_features": 8} | changes)))
+        assert not engine._says
         engine.close()

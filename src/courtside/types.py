@@ -52,6 +52,14 @@ class EpisodeEnd(eqx.Module):
     """What the world said in that step; logged as `env/<name>`, averaged over the episodes that ended."""
 
 
+class Said(eqx.Module):
+    """What a policy said of steps while it acted."""
+
+    head: Float[Array, "*batch A K"]
+    """The row of numbers that describes the action distribution."""
+    value: Float[Array, "*batch A"]
+
+
 class Rollout(eqx.Module):
     """T steps of B envs, exactly as the policy saw them: the only thing the Learning Phase is given."""
 
@@ -80,6 +88,9 @@ class Rollout(eqx.Module):
     final_value: Float[Array, "T B A"] | None = None
     """V of what a step led to where a clock cut in, 0 elsewhere; valued at that moment, by the policy that acted. Spares a
     rollout of images half its memory; None where there is `final_features`."""
+    said: Any = None
+    """`Said` of all steps [T, B, A, ...], one for each group of agents where the rollout is a whole team's: it spares
+    reading images once more. None where it is read again."""
     games: EpisodeEnd | None = None
     """Which games ended, with the score as the return of one agent; None where a game and an episode are the same."""
 

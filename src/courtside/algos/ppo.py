@@ -38,7 +38,7 @@ from courtside.ops.running_stats import make_running_stats, merge_batch, scale
 from courtside.ops.schedules import ScheduleNumbers, make_schedule_numbers, schedule_value
 from courtside.preprocess import REWARD_CLIP
 from courtside.schedules import parse_schedule
-from courtside.types import Learner, Metrics, Policy, Rollout
+from courtside.types import Learner, Metrics, Policy, Rollout, Said
 
 
 class Hyper(eqx.Module):
@@ -154,6 +154,12 @@ def act(setup: Setup, policy: Policy, features: Array, policy_state: Any, noise:
     return distributions.sample(setup.action, head, noise), policy_state
 
 
+def act_and_say(setup: Setup, policy: Policy, features: Array, noise: Array) -> tuple[Array, Said]:
+    """The same of a feed-forward policy, and what it says of this step; see `Setup.can_say`."""
+    head, value = policy.params.policy_and_value(network_input(setup, policy, features))
+    return distributions.sample(setup.action, head, noise), Said(head, value)
+
+
 def act_greedily(setup: Setup, policy: Policy, features: Array, policy_state: Any) -> tuple[Array, Any]:
     """The most likely action."""
     head, policy_state = policy.params.step(network_input(setup, policy, features), policy_state)
@@ -216,7 +222,8 @@ def make_batch(
     Log-probabilities are those of whoever acted: the learner's own policy, or `behaviour`.
     """
     features = batch_features(setup, learner.policy, rollout.features)
-    read = recurrence.look_back(setup, learner.params, features, rollout)
+    is_said = rollout.said is not None and behaviour is None
+    read = recurrence.listen(rollout) if is_said else recurrence.look_back(setup, learner.params, features, rollout)
     head = read.head if behaviour is None else _head_of(setup, behaviour, rollout)
     log_prob, _ = distributions.log_prob_and_entropy(setup.action, head, rollout.action)
     value, next_value = read.value, _next_values(setup, learner, rollout, read)

@@ -33,6 +33,11 @@ class Reading(NamedTuple):
     """After the last step. [B, A, M]"""
 
 
+def listen(rollout: Rollout) -> Reading:
+    """What a feed-forward policy said while it acted."""
+    return Reading(rollout.said.head, rollout.said.value)
+
+
 def look_back(setup: Setup, params: ActorCritic, features: Array, rollout: Rollout) -> Reading:
     """Policy, value and memory all along a rollout [T, B, A, ...], a piece of `sequence_steps` at a time."""
     if not setup.net.lstm_size:

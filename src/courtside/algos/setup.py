@@ -98,6 +98,11 @@ class Setup:
         return self.packed and image_of(self.net, self.observation) is not None
 
     @property
+    def can_say(self) -> bool:
+        """Whether the value is at hand whenever the policy acts, and dear to make again: both read what a CNN made of pixels."""
+        return self.sees_bytes and self.off_policy is None and not self.net.lstm_size and not self.is_central
+
+    @property
     def critic_size(self) -> int:
         """Numbers that the critic is fed."""
         own = spaces.feature_size(self.observation)

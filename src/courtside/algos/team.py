@@ -26,7 +26,7 @@ from courtside.config import Config
 from courtside.envs.base import EnvSpec
 from courtside.nets import distributions
 from courtside.spaces import Space
-from courtside.types import Metrics, Policy, Rollout, TrainState
+from courtside.types import Metrics, Policy, Rollout, Said, TrainState
 
 
 @dataclass(frozen=True)
@@ -167,6 +167,16 @@ def act(
     return actions, memories
 
 
+def act_and_say(
+    team: Team, policies: Sequence[Policy], features: Array, noise: Sequence[Array]
+) -> tuple[tuple[Array, ...], tuple[Said, ...]]:
+    """Actions of every group of PPO, and what it says of this step (`Setup.can_say`)."""
+    each = zip(team.groups, policies, noise, strict=True)
+    acted = [ppo.act_and_say(group, policy, _rows(team, group, features), drawn) for group, policy, drawn in each]
+    actions, said = zip(*acted, strict=True)
+    return actions, said
+
+
 def values(team: Team, policies: Sequence[Policy], features: Array, policy_states: Sequence[Any]) -> Array:
     """V of what every agent sees, by the policies that act. [*batch, A, D] -> [*batch, A]"""
     found = [
@@ -285,6 +295,7 @@ def _cut(team: Team, group: Setup, rollout: Rollout, index: int) -> Rollout:
         ends=rollout.ends,
         memory=None if rollout.memory is None else rollout.memory[index],
         final_value=None if rollout.final_value is None else mine(rollout.final_value),
+        said=None if rollout.said is None else rollout.said[index],
     )
 
 

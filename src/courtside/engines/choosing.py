@@ -14,7 +14,7 @@ from jaxtyping import Array
 from courtside.algos import team
 from courtside.algos.team import Team
 from courtside.rollout import DeviceRows
-from courtside.types import Rollout, TrainState
+from courtside.types import Rollout, Said, TrainState
 
 
 class Acting:
@@ -35,6 +35,13 @@ class Acting:
         self, leaves: list[Array], memories: tuple[Any, ...], features: Array
     ) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
         return self.act(leaves, memories, features, None)
+
+    def act_and_say(
+        self, leaves: list[Array], memories: tuple[Any, ...], features: Array, noise: Sequence[Array]
+    ) -> tuple[tuple[Array, ...], tuple[Any, ...], tuple[Said, ...]]:
+        """Of feed-forward policies, whose memories are empty."""
+        actions, said = team.act_and_say(self._team, self._policies(leaves), features, noise)
+        return actions, memories, said
 
     def act_and_keep(
         self,
@@ -74,11 +81,14 @@ class ActionChooser:
         self._value = value
         self._act, self._leaves, self._noise = act, jax.tree.leaves(state.policy), noise
         self._memories, self._kept, self._first = memories_of(state), kept, first
+        self.said: list[tuple[Said, ...]] = []
+        """Of each step, where `act` says it."""
 
     def __call__(self, features: np.ndarray, t: int) -> list[np.ndarray]:
         given = self._leaves, self._memories, features
         if self._kept is None:
-            actions, self._memories = self._act(*given, [part[t] for part in self._noise])
+            actions, self._memories, *said = self._act(*given, [part[t] for part in self._noise])
+            self.said += said
         else:
             kept, place = self._kept, self._kept.place(t, self._first)
             actions, self._memories, kept.rows = self._act(*given, self._noise, kept.rows, place)
@@ -101,6 +111,14 @@ class ActionChooser:
             known = team.note_ends(learners, known, jnp.any(rollout.ends.ended, axis=0))
         pairs = zip(state.learners, known, strict=True)
         return replace(state, learners=tuple(replace(one, policy_state=memory) for one, memory in pairs))
+
+
+def join_said(choosers: Sequence[ActionChooser]) -> tuple[Said, ...] | None:
+    """What was said all along a rollout, by choosers of one part of the envs after the other; None where nothing was."""
+    if not choosers[0].said:
+        return None
+    steps = [jax.tree.map(lambda *x: np.stack(x), *chooser.said) for chooser in choosers]
+    return jax.tree.map(lambda *x: np.concatenate(x, axis=1), *steps)
 
 
 def memories_of(state: TrainState) -> tuple[Any, ...]:

@@ -18,12 +18,13 @@ from safetensors import numpy as safetensors
 
 from courtside import cores, memory
 from courtside.algos import team
-from courtside.algos.algorithm import Hyper, make_hyper, no_action, without_learning
+from courtside.algos.algorithm import Hyper, make_hyper, without_learning
 from courtside.algos.setup import may_pack
 from courtside.algos.team import Team, make_team
 from courtside.config import Config
 from courtside.engines import EVALUATION, Rows
-from courtside.engines.choosing import Acting, ActionChooser, memories_of
+from courtside.engines.blanks import blank_rollout
+from courtside.engines.choosing import Acting, ActionChooser, join_said, memories_of
 from courtside.engines.overlapping import GRAIN, Overlap, is_in_step
 from courtside.engines.playing import HostPlayer
 from courtside.episodes import Episodes
@@ -36,7 +37,7 @@ from courtside.hosts.shifts import Shifts, make_shifts
 from courtside.keys import make_key
 from courtside.registry import EnvSource, tell_folder
 from courtside.rollout import DeviceRows, HostColumns, Turn, collect_host, summarize_episodes
-from courtside.types import EpisodeEnd, Metrics, Policy, Rollout, TrainState
+from courtside.types import Metrics, Policy, Rollout, TrainState
 
 EVAL_ENVS = 16
 """That play an evaluation, or as many as are trained on, where that is more."""
@@ -87,6 +88,8 @@ class HostEngine:
         self._act, self._greedy = jax.jit(acting.act), jax.jit(acting.act_greedily)
         self._keeps_rows = jax.default_backend() != "cpu" if keeps_rows is None else keeps_rows
         self._act_and_keep = jax.jit(acting.act_and_keep, donate_argnums=4)
+        self._says = not (self._keeps_rows or config.env.staleness) and all(g.can_say for g in self.team.groups)
+        self._act_in_training = jax.jit(acting.act_and_say) if self._says else self._act
         self._kept: DeviceRows | None = None
         self._value = jax.jit(acting.value)
         self._note_ends = jax.jit(functools.partial(team.note_ends, self.team))
@@ -153,7 +156,7 @@ class HostEngine:
         leaves, shown = jax.tree.leaves(state.policy), features[shift]
         given = leaves, memories_of(state), shown
         if (kept := self._find_kept()) is None:
-            self._act(*given, [np.asarray(part[0, shift]) for part in noise])
+            self._act_in_training(*given, [np.asarray(part[0, shift]) for part in noise])
         else:
             *_, kept.rows = self._act_and_keep(*given, noise, kept.rows, kept.place(0, 0))
         if self._keeps_bytes:
@@ -161,7 +164,7 @@ class HostEngine:
         if self.team.is_recurrent:
             self._note_ends(memories_of(state), np.zeros(self.team.num_envs, bool))
         # Whether it learns is data: the same program, without the seconds that learning from images takes.
-        rollout = self._empty_rollout(features)
+        rollout = blank_rollout(self.team, self.spec, features, self._says)
         if self._overlap is None:
             self._update(without_learning(self.hyper), state, key, rollout)
         else:
@@ -181,23 +184,6 @@ class HostEngine:
     def _empty_features(self, num_envs: int) -> np.ndarray:
         size = max(max(group.own_size, group.row_size) for group in self.team.groups)
         return np.zeros((num_envs, self.spec.num_agents, size), np.uint8 if self._keeps_bytes else np.float32)
-
-    def _empty_rollout(self, features: np.ndarray) -> Rollout:
-        """Zeros of the right shapes."""
-        steps = self.team.num_steps
-        number = jnp.zeros((steps, *features.shape[:2]), jnp.float32)
-        flag = number > 0
-        many = jnp.broadcast_to(jnp.asarray(features), (steps, *features.shape))
-        shapes = ((group.num_steps, group.num_envs, group.num_agents) for group in self.team.groups)
-        actions = tuple(map(no_action, self.team.groups, shapes))
-        active = flag if self.team.num_agents > 1 else None
-        length = number[..., 0].astype(jnp.int32)
-        ends = EpisodeEnd(flag[..., 0], number, length, dict.fromkeys(self.spec.told_names, number[..., 0]))
-        games = EpisodeEnd(flag[..., 0], number[..., :1], length) if self.spec.tells_games else None
-        final, final_value = (None, number) if self._keeps_bytes else (many, None)
-        kept = team.rollout_memory(self.team, team.memories_at_rest(self.team, self.team.num_envs))
-        rest = {"active": active, "ends": ends, "final_value": final_value, "games": games, "memory": kept}
-        return Rollout(many, actions, number, flag, flag, final, many[0], **rest)
 
     @property
     def chunk_grain(self) -> int:
@@ -300,7 +286,8 @@ class HostEngine:
             meanwhile,
             self.on_pause,
         )
-        rollout = replace(got.rollout, memory=team.rollout_memory(self.team, memories_of(state)))
+        remembered = team.rollout_memory(self.team, memories_of(state))
+        rollout = replace(got.rollout, memory=remembered, said=join_said(choosers))
         self._features, state = got.features, choosers[0].remember(self.team, state, rollout)
         self._rollout_seconds += time.perf_counter() - start
         return state, key, rollout
@@ -315,7 +302,7 @@ class HostEngine:
         for part, rows in parts:
             own = drawn if kept else [x[:, rows] for x in drawn]
             choose = ActionChooser(
-                self._act_and_keep if kept else self._act, self._value, state, own, kept, rows.start or 0
+                self._act_and_keep if kept else self._act_in_training, self._value, state, own, kept, rows.start or 0
             )
             value = choose.value_of if self._keeps_bytes else None
             note = functools.partial(choose.note_ends, self._note_ends) if self.team.is_recurrent else None

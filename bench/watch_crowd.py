@@ -90,7 +90,7 @@ def cpu_seconds(pid: int) -> float:
 def train(args: argparse.Namespace, seconds: float | None) -> dict:
     """`seconds`: how long browsers look; None where nobody does."""
     with tempfile.TemporaryDirectory() as folder:
-        server = Server(Path(folder)) if seconds else None
+        server = Server(Path(folder), "--knobs") if seconds else None
         lookers = send_crowd(server, Path(folder), args.browsers, seconds) if server and seconds else None
         watch, begun = Stopwatch(), time.monotonic()
         courtside.train(args.preset, view=watch, total_timesteps=args.steps, runs_dir=folder, eval_every=0)

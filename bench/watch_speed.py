@@ -52,8 +52,8 @@ def make_run(folder: Path, num_rows: int) -> None:
 class Server:
     """`courtside watch` in a process of its own."""
 
-    def __init__(self, runs: Path) -> None:
-        command = [sys.executable, "-m", "courtside", "watch", str(runs), "--port", "0", "--no-open"]
+    def __init__(self, runs: Path, *flags: str) -> None:
+        command = [sys.executable, "-m", "courtside", "watch", str(runs), "--port", "0", "--no-open", *flags]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.address = next(word for word in self.process.stdout.readline().split() if word.startswith("http"))

@@ -6,6 +6,8 @@ import dataclasses
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -15,7 +17,8 @@ import pytest
 from courtside import checkpoint, knobs, presets, runlog, session
 from courtside.cli.closing import exit_status, stopped_lines
 from courtside.config import override
-from courtside.events import Notice, Progress
+from courtside.errors import CheckpointError
+from courtside.events import Notice, Progress, Turned
 from courtside.knobs import Wish
 from courtside.population.members import member_dirs
 from courtside.turns import turns_of
@@ -51,7 +54,7 @@ class Asker:
         return run
 
     def notes(self):
-        return [event.text for event in self.seen if isinstance(event, Notice)]
+        return [event.text for event in self.seen if isinstance(event, Notice | Turned)]
 
 
 def outcome(run):
@@ -126,6 +129,50 @@ class TestTurning:
         run = session.train(small(tmp_path, total_timesteps=2_048, insure=True), view=view).run_dir
         assert any("--insure" in note for note in view.notes())
         assert runlog.read_config(run).run.turns == ()
+
+
+WHOLE = ("metrics.jsonl", "evals.jsonl", "verdict.json")
+DIE = """
+import os, signal, sys
+sys.path[:] = {path!r}
+import test_desk
+test_desk.turn_and_die(*sys.argv[1:])
+"""
+
+
+def turn_and_die(folder, family):
+    """In a process of its own: turned, and killed by its own hand two chunks later, the newest checkpoint being older."""
+    view = Asker(Path(folder), {3: [turn_of(family)]}, then=(5, lambda _: os.kill(os.getpid(), signal.SIGKILL)))
+    session.train(killed(Path(folder), family), view=view)
+
+
+def killed(folder, family):
+    """PPO or a replay; saved rarely, but for the first moment."""
+    config = small(folder)
+    if family == "mad4pg":
+        sizes = {"total_timesteps": 8_000, "num_envs": 4, "num_steps": 4, "pretrain": 200, "tensorboard": False}
+        config = override(presets.find_preset("tennis"), **sizes, buffer_size=2_000, batch_size=16, hidden_sizes=(8,))
+    return override(config, checkpoint_seconds=1e6, eval_every=0, snapshots=20, runs_dir=str(folder))
+
+
+def turn_of(family):
+    return Wish("turn", "critic_learn_rate", "3e-3") if family == "mad4pg" else TURN
+
+
+@pytest.mark.parametrize("family", ["ppo", "mad4pg"])
+def test_a_turned_run_that_is_killed_ends_as_one_that_never_was(tmp_path, family):
+    code = DIE.format(path=[str(Path(__file__).parent), *sys.path])
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "killed"), family], check=False, timeout=240)
+    assert done.returncode == -signal.SIGKILL
+    (run,) = (tmp_path / "killed").iterdir()
+    (turn,) = turns_of(runlog.read_config(run))
+    assert checkpoint.newest_update(run) < turn.update < len(runlog.read_rows(run))
+    session.resume(run)
+    repeated = session.train(override(presets.find_preset(str(run)), runs_dir=str(tmp_path / "again"))).run_dir
+    last = [checkpoint.find_checkpoints(folder / "checkpoints")[0].read_bytes() for folder in (run, repeated)]
+    assert last[0] == last[1]
+    for name in WHOLE:
+        assert not (run / name).exists() or (run / name).read_bytes() == (repeated / name).read_bytes()
 
 
 class TestPausing:
@@ -210,13 +257,37 @@ class TestWishes:
     )  # fmt: skip
     def test_what_is_none_is_thrown_away(self, tmp_path, content):
         (tmp_path / "knobs").mkdir()
-        (tmp_path / "knobs" / "1.json").write_bytes(content)
+        (tmp_path / "knobs" / "00000000000000000001-abcdef.json").write_bytes(content)
         knobs.put(tmp_path, Wish("pause"))
         assert knobs.take(tmp_path) == [Wish("pause")]
         assert knobs.waiting(tmp_path) == []
 
+    def test_other_files_are_never_touched(self, tmp_path):
+        """A folder that somebody sent may hold anything, and lead anywhere."""
+        theirs, run = tmp_path / "theirs", tmp_path / "run"
+        theirs.mkdir()
+        run.mkdir()
+        for name in ("notes.json", "00000000000000000001-abcdef.json"):
+            (theirs / name).write_text('{"kind": "stop"}')
+        (run / "knobs").symlink_to(theirs)
+        knobs.open_box(run)
+        knobs.mark_paused(run, True)
+        assert knobs.take(run) == []
+        with pytest.raises(CheckpointError, match="nobody listens"):
+            knobs.put(run, Wish("stop"))
+        assert sorted(path.name for path in theirs.iterdir()) == ["00000000000000000001-abcdef.json", "notes.json"]
+        assert knobs.take(tmp_path / "run") == []
+
+    def test_a_pipe_holds_nobody_up_and_no_other_name_is_a_wish(self, tmp_path):
+        (tmp_path / "knobs").mkdir()
+        os.mkfifo(tmp_path / "knobs" / "00000000000000000001-abcdef.json")
+        (tmp_path / "knobs" / "mine.json").write_text('{"kind": "stop"}')
+        assert knobs.take(tmp_path) == []
+        assert [path.name for path in (tmp_path / "knobs").iterdir()] == ["mine.json"]
+
     def test_come_in_the_order_in_which_they_were_made(self, tmp_path):
         wishes = [Wish("turn", "ent_coef", str(i)) for i in range(20)]
+        knobs.open_box(tmp_path)
         for wish in wishes:
             knobs.put(tmp_path, wish)
         assert knobs.take(tmp_path) == wishes
@@ -244,16 +315,79 @@ class TestPopulation:
             assert (folder / "metrics.jsonl").read_bytes() == (other / "metrics.jsonl").read_bytes()
 
     def test_a_kill_before_all_members_heard_of_a_turn(self, tmp_path):
-        view = Asker(tmp_path / "a", {2: [TURN]}, then=(5, lambda _: os.kill(os.getpid(), signal.SIGINT)))
+        view = Asker(tmp_path / "a", {3: [TURN]}, then=(6, lambda _: os.kill(os.getpid(), signal.SIGINT)))
         run = session.train(small(tmp_path / "a", seeds=2, keep_checkpoints=100), view=view).run_dir
         second = member_dirs(run)[1]
         told = runlog.read_config(second)
         assert told.run.turns
         runlog.write_config(second, dataclasses.replace(told, run=dataclasses.replace(told.run, turns=())))
+        (turn,) = turns_of(runlog.read_config(run))
+        for folder in member_dirs(run):
+            for path in checkpoint.find_checkpoints(folder / "checkpoints"):
+                if int(path.stem.removeprefix("update-")) > turn.update:
+                    path.unlink()
         session.resume(run)
         assert runlog.read_config(second).run.turns == runlog.read_config(run).run.turns
+        again = session.train(override(presets.find_preset(str(run)), runs_dir=str(tmp_path / "b"))).run_dir
+        for folder, other in zip(member_dirs(run), member_dirs(again), strict=True):
+            for name in WHOLE:
+                assert (folder / name).read_bytes() == (other / name).read_bytes()
+
+    def test_it_waits_as_one_run_does(self, tmp_path):
+        seen = []
+
+        def watch(run):
+            while not knobs.is_paused(run):
+                time.sleep(0.01)
+            before = [(folder / "metrics.jsonl").read_bytes() for folder in member_dirs(run)]
+            time.sleep(0.4)
+            seen.append(before == [(folder / "metrics.jsonl").read_bytes() for folder in member_dirs(run)])
+            knobs.put(run, Wish("go_on"))
+
+        def start(run):
+            threading.Thread(target=watch, args=(run,), daemon=True).start()
+
+        view = Asker(tmp_path, {2: [Wish("pause")]}, then=(2, start))
+        assert session.train(small(tmp_path, total_timesteps=8_192, seeds=2), view=view).finished
+        assert seen == [True]
+
+    def test_members_that_come_in_waves_cannot_be_turned_alike(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("courtside.population.session.members_that_fit", lambda single: 1)
+        view = Asker(tmp_path, {1: [TURN]})
+        run = session.train(small(tmp_path, total_timesteps=2_048, seeds=2), view=view).run_dir
+        assert any("not all trained at the same time" in note for note in view.notes())
+        assert [runlog.read_config(folder).run.turns for folder in (run, *member_dirs(run))] == [(), (), ()]
+
+    def test_members_that_are_processes_keep_turns_of_their_own(self, tmp_path):
+        world = {
+            "env_id": "gym:CartPole-v1",
+            "num_envs": 2,
+            "num_steps": 16,
+            "workers": "serial",
+            "total_timesteps": 640,
+        }
+        config = dataclasses.replace(small(tmp_path, **world, seeds=2), thresholds=())
+        run = session.train(config).run_dir
+        first = member_dirs(run)[0]
+        runlog.write_config(first, override(runlog.read_config(first), turns=["5:ent_coef=0.3"]))
+        session.resume(run, total_timesteps=960)
+        assert [runlog.read_config(folder).run.turns for folder in member_dirs(run)] == [("5:ent_coef=0.3",), ()]
+        assert {runlog.read_config(folder).run.total_timesteps for folder in member_dirs(run)} == {960}
 
     def test_stop(self, tmp_path):
         stopped = session.train(small(tmp_path, seeds=2), view=Asker(tmp_path, {2: [Wish("stop")]}))
         assert (stopped.stopped_by, stopped.finished) == ("page", False)
         assert 0 < stopped.update < 128
+
+
+def test_two_resumes_at_once_lose_no_turn(tmp_path):
+    """Whoever comes second is told before it has read anything that the first may change."""
+    stopped = session.train(small(tmp_path), view=Asker(tmp_path, {2: [Wish("stop")]}))
+    held = runlog.hold(stopped.run_dir)
+    code = "import sys; from courtside import cli; sys.exit(cli.main(['resume', sys.argv[1]]))"
+    found = subprocess.run(
+        [sys.executable, "-c", code, str(stopped.run_dir)], capture_output=True, text=True, timeout=120
+    )
+    held.close()
+    assert found.returncode == 2
+    assert "is being trained by another process" in found.stderr

@@ -345,7 +345,7 @@ def test_disk_full_while_metrics_are_written(config):
     log.close()
     (log.folder / "metrics.jsonl").unlink()
     (log.folder / "metrics.jsonl").symlink_to("/dev/full")
-    log = RunLog(log.folder, config, 0, 0, resumed=False)
+    log = RunLog(runlog.hold(log.folder), config, 0, 0, resumed=False)
     with pytest.raises(CheckpointError, match=r"metrics\.jsonl: the disk is full"):
         log.on(progress(1))
     log.close()

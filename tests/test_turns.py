@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import pytest
 
-from courtside import config, presets, runlog, session, train
+from courtside import cli, config, presets, runlog, session, train
 from courtside.config import override
+from courtside.engines import make_engine
 from courtside.errors import ConfigError
+from courtside.health import prove
 from courtside.health.history import make_case
 from courtside.replanning import replan
-from courtside.turns import Turn, Turns, add_turn, config_at, read_turn, turns_of, until_next
+from courtside.turns import Turn, Turns, add_turn, config_at, late_turns, read_turn, turns_of
 
 PPO = presets.find_preset("cartpole")
 DDPG = override(presets.find_preset("tennis"), pretrain=200)
@@ -59,6 +62,7 @@ class TestReading:
             ("5:ent_coef=-1", "must be 0 or more"),
             ("5:ent_coef=linear(1, -1)", "must be 0 or more"),
             ("5:ent_coef=inf", "finite|schedule"),
+            ("9" * 5_000 + ":ent_coef=1", "must be UPDATE:NAME=VALUE"),
         ],
     )  # fmt: skip
     def test_what_cannot_be_turned(self, word, why):
@@ -68,6 +72,17 @@ class TestReading:
     def test_an_insured_run_turns_its_own_settings(self):
         with pytest.raises(ConfigError, match="--turns changes settings by a plan and --insure"):
             with_turns("5:ent_coef=0", insure=True).validate()
+
+    def test_settings_that_do_not_go_together_behind_a_turn(self):
+        base = override(DDPG, anneal="score", e_min=0.1)
+        base.validate()
+        with pytest.raises(ConfigError, match=r"--turns 5:e=constant\(0.01\): .*e_min|e-min"):
+            override(base, turns=["5:e=0.01"]).validate()
+        override(base, turns=["5:e=0.2"]).validate()
+
+    def test_a_turn_behind_the_end_is_told(self):
+        run = with_turns("9:ent_coef=1", "9999:ent_coef=1", **SMALL)
+        assert late_turns(run) == ["The run has 32 updates, so nothing comes of --turns 9999:ent_coef=constant(1)."]
 
     def test_all_faults_are_told_at_once(self):
         with pytest.raises(ConfigError, match=r"gamma .* tau "):
@@ -84,10 +99,11 @@ class TestPlan:
     def test_what_is_in_force_and_what_comes(self, update, entropy, clip, left):
         base = override(self.RUN, ent_coef="0.0", clip_coef="0.2")
         now = config_at(base, update)
-        assert (now.ppo.ent_coef, now.ppo.clip_coef, until_next(base, update)) == (entropy, clip, left)
+        assert (now.ppo.ent_coef, now.ppo.clip_coef, Turns(base).until_next(update)) == (entropy, clip, left)
 
     def test_chunks_end_at_turns(self):
-        assert train.updates_until_pause(override(self.RUN, eval_every=0, snapshots=0, total_timesteps=10**6), 4) == 6
+        run = override(self.RUN, eval_every=0, snapshots=0, total_timesteps=10**6)
+        assert train.updates_until_pause(run, 4, Turns(run)) == 6
 
     def test_the_same_turned_again_at_once_replaces(self):
         run = add_turn(add_turn(PPO, Turn(5, "ent_coef", "constant(1)")), Turn(5, "ent_coef", "constant(2)"))
@@ -96,17 +112,20 @@ class TestPlan:
     def test_news_are_told_once(self):
         turns = Turns(PPO)
         assert turns.take_new(4) is None
-        turns.add(Turn(5, "ent_coef", "constant(0.5)"))
+        turn = Turn(5, "ent_coef", "constant(0.5)")
+        turns.add(turn)
         assert turns.take_new(4) is None
-        now = turns.take_new(5)
-        assert now is not None
-        assert now.ppo.ent_coef == "constant(0.5)"
+        now, made = turns.take_new(5) or (PPO, [])
+        assert (now.ppo.ent_coef, made) == ("constant(0.5)", [turn])
         assert turns.take_new(6) is None
+        turns.add(Turn(6, "ent_coef", "constant(0.7)"))
+        turns.add(Turn(6, "ent_coef", "constant(0.8)"))
+        now, made = turns.take_new(6) or (PPO, [])
+        assert (now.ppo.ent_coef, len(made)) == ("constant(0.8)", 1)
 
-    def test_a_resumed_run_takes_up_what_is_in_force(self):
-        now = Turns(with_turns("5:ent_coef=0.5")).take_new(9)
-        assert now is not None
-        assert now.ppo.ent_coef == "constant(0.5)"
+    def test_a_resumed_run_takes_up_what_is_in_force_and_makes_no_event_of_it(self):
+        now, made = Turns(with_turns("5:ent_coef=0.5")).take_new(9) or (PPO, None)
+        assert (now.ppo.ent_coef, made) == ("constant(0.5)", [])
 
     def test_a_diagnosis_sees_what_was_in_force_at_the_end(self):
         rows = [{"step": 128 * i, "update": i} for i in (1, 2, 3)]
@@ -128,6 +147,12 @@ class TestTraining:
         found = rates_of(session.train(with_turns("7:learning_rate=3e-3", **SMALL, runs_dir=str(tmp_path))).run_dir)
         assert found[7] < 1e-3
         assert [found[update] for update in (8, 20, 32)] == pytest.approx([3e-3] * 3)
+
+    def test_a_planned_turn_is_an_event_too(self, tmp_path):
+        run = session.train(with_turns("7:ent_coef=0.3", **SMALL, runs_dir=str(tmp_path))).run_dir
+        events = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
+        (knob,) = [event for event in events if event["kind"] == "knob"]
+        assert (knob["update"], knob["text"]) == (7, "ent_coef is constant(0.3) from update 8 on.")
 
     def test_nothing_before_it_changes(self, tmp_path):
         plain = session.train(override(PPO, **SMALL, runs_dir=str(tmp_path / "a"))).run_dir
@@ -178,3 +203,25 @@ def test_a_run_is_repeated_from_its_folder(tmp_path):
 def test_config_json_holds_turns(tmp_path):
     found = config.from_json(config.to_json(with_turns("7:ent_coef=0.3")))
     assert found.run.turns == ("7:ent_coef=0.3",)
+
+
+def test_a_search_has_no_turns(tmp_path, capsys):
+    assert cli.main(["tune", "cartpole", "--turns", "5:ent_coef=0", "--runs-dir", str(tmp_path / "runs")]) == 2
+    assert "a search compares fixed ones" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_proof_starts_with_what_was_in_force_at_its_moment(tmp_path):
+    small = {
+        "total_timesteps": 4_096,
+        "num_envs": 4,
+        "num_steps": 32,
+        "eval_every": 0,
+        "tensorboard": False,
+        "snapshots": 4,
+    }
+    run = session.train(with_turns("10:ent_coef=0.3", "30:ent_coef=0.7", **small, runs_dir=str(tmp_path))).run_dir
+    settings, engine = runlog.read_config(run), make_engine(runlog.read_config(run))
+    moments = [prove._moment_at(run, engine, settings, latest) for latest in (9, 20, 29)]
+    found = [(int(state.update) >= 10, config.ppo.ent_coef) for state, config in moments]
+    assert found == [(False, PPO.ppo.ent_coef), (True, "constant(0.3)"), (True, "constant(0.3)")]

@@ -19,11 +19,8 @@ from courtside.turns import Turn, settled
 
 PAGE = "page"
 """Who stopped a run, where it was stopped through the page."""
-LOOK_SECONDS = 0.1
-"""How often a paused run looks for wishes."""
-
-Say = Callable[[str, str], None]
-"""Takes the kind of an event and a sentence: for the diary and the terminal."""
+LOOK_SECONDS, SIGN_SECONDS = 0.1, 5.0
+"""How often a paused run looks for wishes, and shows that it is still there."""
 
 
 @runtime_checkable
@@ -36,30 +33,45 @@ class Stoppable(Protocol):
 class Desk:
     """Grants the wishes of one run, or of a population as a whole."""
 
-    def __init__(self, folder: Path, signals: Stoppable, turn: Callable[[Turn], None], say: Say) -> None:
-        """`turn` makes a turn of a setting and writes it down, or says in a ConfigError why not."""
+    def __init__(
+        self, folder: Path, signals: Stoppable, turn: Callable[[Turn], None], say: Callable[[str, str], None]
+    ) -> None:
+        """`turn` writes a turn of a setting down, or says in a ConfigError why not; `say` takes the kind of an event and a
+        sentence, for the diary and the terminal."""
         self._folder, self._signals, self._turn, self._say = folder, signals, turn, say
-        self.wants_save = False
-        self._is_paused = False
+        self._wants_save = self._is_paused = False
         knobs.open_box(folder)
         if stale := knobs.take(folder):
             say("knob", f"{len(stale)} wishes from before this start are dropped.")
 
-    def attend(self, update: int) -> None:
-        """Grant what was asked for by the end of this update; see also `wants_save`, and `wait` after saving."""
-        self.wants_save = False
+    def settle(self, update: int, save: Callable[[bool], None]) -> bool:
+        """After a chunk: grant wishes, save, and wait where the run is paused. Whether it must stop now, with all saved.
+
+        `save` is told whether it must, also if no checkpoint is due. A signal that comes while it is at work waits for
+        the end of the next chunk.
+        """
+        self._attend(update)
+        is_stopping = bool(self._signals.caught)
+        save(is_stopping or self._wants_save)
+        return is_stopping or (self._wait(update) and bool(self._signals.caught))
+
+    def _attend(self, update: int) -> None:
+        self._wants_save = False
         for wish in knobs.take(self._folder):
             self._grant(wish, update)
 
-    def wait(self, update: int) -> bool:
-        """Whether the run was paused: then this returns when it is to go on, or to stop. Call it when all is saved."""
+    def _wait(self, update: int) -> bool:
+        """Whether the run was paused: then this returns when it is to go on, or to stop."""
         if not self._is_paused or self._signals.caught:
             return False
-        knobs.mark_paused(self._folder, True)
         self._say("paused", f"Paused after update {update:,} through the page, which can let it go on; all is saved.")
+        signed = -SIGN_SECONDS
         while self._is_paused and not self._signals.caught:
+            if time.monotonic() - signed >= SIGN_SECONDS:
+                knobs.mark_paused(self._folder, True)
+                signed = time.monotonic()
             time.sleep(LOOK_SECONDS)
-            self.attend(update)
+            self._attend(update)
         knobs.mark_paused(self._folder, False)
         if not self._signals.caught:
             self._say("went on", "Going on.")
@@ -70,20 +82,19 @@ class Desk:
             case "turn":
                 self._try_turn(wish, update)
             case "pause":
-                self._is_paused = self.wants_save = True
+                self._is_paused = self._wants_save = True
             case "go_on":
                 self._is_paused = False
             case "checkpoint":
-                self.wants_save = True
+                self._wants_save = True
                 self._say("knob", f"A checkpoint of update {update:,} was asked for through the page.")
             case "stop":
                 self._signals.caught = self._signals.caught or PAGE
                 self._say("knob", f"Stopping after update {update:,}, as was asked for through the page.")
 
     def _try_turn(self, wish: Wish, update: int) -> None:
+        """One that is made is told by the loop, when it comes into force."""
         try:
             self._turn(Turn(update, wish.setting, settled(wish.value, wish.setting)))
         except ConfigError as error:
             self._say("knob", f"{wish.setting} was not turned to {wish.value}: {error}")
-            return
-        self._say("knob", f"{wish.setting} is {settled(wish.value, wish.setting)} from update {update + 1:,} on.")

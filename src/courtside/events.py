@@ -56,6 +56,15 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Turned:
+    """A setting has another value from the next update on (`turns`)."""
+
+    step: int
+    update: int
+    text: str
+
+
+@dataclass(frozen=True)
 class Evaluated:
     """The policy of this very moment was evaluated."""
 
@@ -158,6 +167,17 @@ class Finished:
 
 
 Event = (
-    Started | Compiling | Compiled | Progress | Evaluated | Settled | Notice | Standing | Racing | Rewound | Finished
+    Started
+    | Compiling
+    | Compiled
+    | Progress
+    | Evaluated
+    | Settled
+    | Notice
+    | Turned
+    | Standing
+    | Racing
+    | Rewound
+    | Finished
 )
 MembersEvent = Event | MembersProgress | MembersEvaluated

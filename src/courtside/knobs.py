@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import secrets
 import time
 from dataclasses import asdict, dataclass
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from courtside import storage
+from courtside.errors import CheckpointError
+from courtside.plain_files import is_plain_folder, read_bytes
 
 FOLDER = "knobs"
 PAUSED = "paused"
@@ -24,6 +27,10 @@ MOST_WISHES = 100
 """That wait in a folder; more are refused."""
 MOST_BYTES = 2_000
 """Of one wish."""
+MOST_LETTERS = 200
+"""Of what to turn, and of its value."""
+_NAME = re.compile(r"\d{20}-[0-9a-f]{6}\.json")
+"""What the file of a wish is called; no other is touched."""
 
 Kind = Literal["turn", "pause", "go_on", "checkpoint", "stop"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -43,7 +50,8 @@ class Wish:
 def put(run_dir: Path, wish: Wish) -> None:
     """Leave a wish for whoever trains the run."""
     folder = run_dir / FOLDER
-    storage.make_folder(folder)
+    if not is_plain_folder(folder):
+        raise CheckpointError(f"{folder} is no folder of the run's own, so nobody listens there.")
     storage.write_json(folder / f"{time.time_ns():020d}-{secrets.token_hex(3)}.json", asdict(wish))
 
 
@@ -54,9 +62,11 @@ def take(run_dir: Path) -> list[Wish]:
 
 def waiting(run_dir: Path) -> list[Path]:
     """The files of wishes that nobody has taken yet, the oldest first."""
+    if not is_plain_folder(run_dir / FOLDER):  # a link would lead to somebody else's files
+        return []
     try:
         with os.scandir(run_dir / FOLDER) as found:
-            return sorted(Path(entry.path) for entry in found if entry.name.endswith(".json") and entry.name[0] != ".")
+            return sorted(Path(entry.path) for entry in found if _NAME.fullmatch(entry.name))
     except OSError:
         return []
 
@@ -64,8 +74,10 @@ def waiting(run_dir: Path) -> list[Path]:
 def _take_one(path: Path) -> Wish | None:
     """One that cannot be taken away is not granted either: it would be granted again and again."""
     try:
-        with open(path, "rb") as file:
-            content = file.read(MOST_BYTES + 1)
+        content = read_bytes(path, MOST_BYTES)
+    except OSError:  # a pipe, a link, or far too long
+        content = b""
+    try:
         path.unlink()
         return read_wish(json.loads(content))
     except (OSError, ValueError, RecursionError):
@@ -77,7 +89,7 @@ def read_wish(record: object) -> Wish | None:
     if not isinstance(record, dict) or record.get("kind") not in KINDS:
         return None
     setting, value = record.get("setting", ""), record.get("value", "")
-    if not (isinstance(setting, str) and isinstance(value, str)):
+    if not all(isinstance(text, str) and len(text) <= MOST_LETTERS for text in (setting, value)):
         return None
     return Wish(record["kind"], setting.strip(), value.strip())
 
@@ -94,8 +106,10 @@ def is_paused(run_dir: Path) -> bool:
 
 
 def mark_paused(run_dir: Path, paused: bool) -> None:
-    """Tell readers of the folder."""
+    """Tell readers of the folder; said again now and then, it also tells that somebody still waits."""
     path = run_dir / FOLDER / PAUSED
+    if not is_plain_folder(path.parent):
+        return
     with contextlib.suppress(OSError):
         if paused:
             path.touch()

@@ -24,7 +24,7 @@ from courtside import __version__, storage
 from courtside import config as configs
 from courtside.config import Config
 from courtside.errors import CheckpointError, ConfigError, CourtsideError
-from courtside.events import Compiled, Evaluated, Event, Finished, Notice, Progress, Started
+from courtside.events import Compiled, Evaluated, Event, Finished, Notice, Progress, Started, Turned
 from courtside.metric_names import blank_untold, has_learned, is_of_learning
 from courtside.storage import AppendFile
 
@@ -42,12 +42,12 @@ _PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "safetensors", "gymna
 class RunLog:
     """Writes one run folder; make it with `create` or `resume`."""
 
-    def __init__(self, folder: Path, config: Config, update: int, step: int, resumed: bool) -> None:
-        self.folder = folder
+    def __init__(self, held: Hold, config: Config, update: int, step: int, resumed: bool) -> None:
+        self.folder = folder = held.folder
         self.config = config
         self._update = update
         self._step = step
-        self._lock = lock(folder)
+        self._held = held
         for part in (folder, folder / CHECKPOINTS, folder / BEST):
             storage.make_folder(part)
             storage.remove_leftovers(part)
@@ -65,16 +65,19 @@ class RunLog:
         folder = make_run_folder(config)
         try:
             write_config(folder, config)
-            return cls(folder, config, 0, 0, resumed=False)
+            return cls(hold(folder), config, 0, 0, resumed=False)
         except CourtsideError:
             shutil.rmtree(folder, ignore_errors=True)  # nothing was trained: leave no empty run behind
             raise
 
     @classmethod
-    def resume(cls, folder: str | Path, update: int, step: int, config: Config | None = None) -> RunLog:
-        """Open a run at a checkpoint: rows of later updates are dropped, since they will be computed again."""
-        folder = Path(folder)
-        return cls(folder, config or read_config(folder), update, step, resumed=True)
+    def resume(cls, run: str | Path | Hold, update: int, step: int, config: Config | None = None) -> RunLog:
+        """Open a run at a checkpoint: rows of later updates are dropped, since they will be computed again.
+
+        `run` is its folder, or the hold on it of somebody who took it before.
+        """
+        held = run if isinstance(run, Hold) else hold(Path(run))
+        return cls(held, config or read_config(held.folder), update, step, resumed=True)
 
     def on(self, event: Event) -> None:
         """Write down what happened; on return it is in the files, where other processes can read it."""
@@ -87,6 +90,8 @@ class RunLog:
                 self.note("compiled", f"in {event.seconds:.1f} s")
             case Notice():
                 self.note("notice", event.text)
+            case Turned():
+                self.note("knob", event.text)
             case Progress():
                 self._step, self._update = event.step, event.update
                 self._metrics.append_lines([encode_row(blank_episodes(row)) for row in event.rows])
@@ -128,8 +133,7 @@ class RunLog:
     def close(self) -> None:
         for file in (self._metrics, self._evals, self._timing, self._events, *self._sinks):
             file.close()
-        if self._lock is not None:
-            self._lock.close()
+        self._held.close()
 
     def _now(self) -> Row:
         return {"step": self._step, "update": self._update}
@@ -150,12 +154,26 @@ def _make_sinks(folder: Path, config: Config, step: int, resumed: bool) -> list[
     return [*found, sinks.WandbSink(folder, config)] if config.run.wandb else found
 
 
-def lock(folder: Path) -> Any:
-    """Hold the folder as long as this process lives, so that two resumes cannot write over each other."""
+class Hold:
+    """A folder that this process alone may train in, until it is closed; see `hold`."""
+
+    def __init__(self, folder: Path, file: Any) -> None:
+        self.folder, self._file = folder, file
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def hold(folder: Path) -> Hold:
+    """Hold the folder as long as this process lives, so that two resumes cannot write over each other.
+
+    A process must not hold a folder twice: to close any of both gives it free.
+    """
     try:
         import fcntl
     except ImportError:  # Windows
-        return None
+        return Hold(folder, None)
     try:
         file = open(folder / LOCK, "a+")  # noqa: SIM115 (held until close())
     except OSError as error:
@@ -169,7 +187,7 @@ def lock(folder: Path) -> Any:
         ) from error
     except OSError:  # a network disk without locks
         pass
-    return file
+    return Hold(folder, file)
 
 
 # --- rows ----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,9 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -27,7 +29,7 @@ from courtside.health.verdict import Verdict, VerdictTracker, to_json
 from courtside.population.members import is_population, note_alone
 from courtside.recruit import keep
 from courtside.replanning import replan
-from courtside.runlog import RunLog
+from courtside.runlog import Hold, RunLog
 from courtside.stopping import ScoreStop, ScoreWatch
 from courtside.train import run as run_training
 from courtside.turns import Turn, Turns
@@ -112,16 +114,17 @@ def resume(
         from courtside.population import session as population
 
         return population.resume(run_dir, view=view, total_timesteps=total_timesteps)
-    config = with_rom(runlog.read_config(run_dir), rom)
-    config, notes = replan(config, [run_dir], total_timesteps)
-    config.validate()
-    backend.start(config)
-    engine = make_engine(config, run_dir)
-    return _closing(engine, lambda: _continue(config, engine, run_dir, view, notes))
+    with contextlib.closing(runlog.hold(run_dir)) as held:  # before anything is read: whoever trains it may change it
+        config = with_rom(runlog.read_config(run_dir), rom)
+        config, notes = replan(config, [run_dir], total_timesteps)
+        config.validate()
+        backend.start(config)
+        engine = make_engine(config, run_dir)
+        return _closing(engine, lambda: _continue(config, engine, held, view, notes))
 
 
-def _continue(config: Config, engine: Engine, run_dir: Path, view: View | None, notes: list[str]) -> Result:
-    state, path, account = None, None, Account()
+def _continue(config: Config, engine: Engine, held: Hold, view: View | None, notes: list[str]) -> Result:
+    run_dir, state, path, account = held.folder, None, None, Account()
     if not checkpoint.find_checkpoints(run_dir / checkpoint.FOLDER):
         notes.append("The run has no checkpoint, so it starts again from its beginning.")
     else:
@@ -133,7 +136,7 @@ def _continue(config: Config, engine: Engine, run_dir: Path, view: View | None, 
     verdict_path, stop = run_dir / runlog.VERDICT, stopping.read_stop(run_dir, done)
     is_over = done >= config.num_updates or stop is not None
     if is_over and stopping.writes_verdict(config) and not verdict_path.exists():
-        return _judge_finished(config, run_dir, done, path, account, stop)
+        return _judge_finished(config, held, done, path, account, stop)
     if is_over:
         raise CheckpointError(_explain_finished(run_dir, config, stop))
     if state is not None:
@@ -144,7 +147,7 @@ def _continue(config: Config, engine: Engine, run_dir: Path, view: View | None, 
         )
     if isinstance(engine, JaxEngine):
         note_alone(run_dir)
-    log = RunLog.resume(run_dir, done, done * config.batch_size, config)
+    log = RunLog.resume(held, done, done * config.batch_size, config)
     verdict_path.unlink(missing_ok=True)
     runlog.write_config(run_dir, config)
     for note in filter(None, notes):
@@ -166,10 +169,10 @@ def _explain_finished(run_dir: Path, config: Config, stop: ScoreStop | None) -> 
 
 
 def _judge_finished(
-    config: Config, run_dir: Path, update: int, newest: Path | None, account: Account, stop: ScoreStop | None
+    config: Config, held: Hold, update: int, newest: Path | None, account: Account, stop: ScoreStop | None
 ) -> Result:
     """A run that was killed between its last checkpoint and its verdict: the verdict follows from what was logged."""
-    log = RunLog.resume(run_dir, update, update * config.batch_size, config)
+    run_dir, log = held.folder, RunLog.resume(held, update, update * config.batch_size, config)
     with contextlib.closing(log):
         tracker = VerdictTracker(config.thresholds)
         tracker.add(runlog.read_history(run_dir))
@@ -213,16 +216,17 @@ def _drive(
     events = with_videos(shown, log.folder, config) if config.run.video_every else shown
     begun = time.perf_counter()
     with Signals() as signals, contextlib.closing(log):
-        desk = _open_desk(log, turns, signals, view)
+        note = partial(note_and_tell, [log], view)
+        desk = Desk(log.folder, signals, partial(_write_turn, log.folder, turns), note)
         for event in events:
             tell(view, event)
             log.on(event)
             if isinstance(event, Settled):
-                desk.attend(event.update)
-            is_stopping = bool(signals.caught)  # a signal that comes while this is saved waits for the next event
-            course.on(event, is_stopping, desk.wants_save)
-            was_paused = isinstance(event, Settled) and desk.wait(event.update)
-            if (is_stopping or (was_paused and signals.caught)) and may_stop(event):
+                is_stopping = desk.settle(event.update, partial(course.settle, event))
+            else:
+                is_stopping = bool(signals.caught)
+                course.on(event, is_stopping)
+            if is_stopping and may_stop(event):
                 break
         events.close()
         finished, verdict = course.finished, course.tracker.verdict()
@@ -236,18 +240,16 @@ def _drive(
     )  # fmt: skip
 
 
-def _open_desk(log: RunLog, turns: Turns, signals: Signals, view: View | None) -> Desk:
-    """Where the page asks this run for something."""
+def _write_turn(folder: Path, turns: Turns, turn: Turn) -> None:
+    turns.add(turn)
+    runlog.write_config(folder, turns.config)
 
-    def turn(wanted: Turn) -> None:
-        turns.add(wanted)
-        runlog.write_config(log.folder, turns.config)
 
-    def say(kind: str, text: str) -> None:
+def note_and_tell(logs: Sequence[RunLog], view: View | None, kind: str, text: str) -> None:
+    """A line in the diaries, and in the terminal."""
+    for log in logs:
         log.note(kind, text)
-        tell(view, Notice(text))
-
-    return Desk(log.folder, signals, turn, say)
+    tell(view, Notice(text))
 
 
 class _Course:
@@ -259,15 +261,13 @@ class _Course:
         self.tracker = VerdictTracker(config.thresholds)
         self.tracker.add(runlog.read_history(log.folder))
 
-    def on(self, event: Event, is_stopping: bool, wants_save: bool = False) -> None:
+    def on(self, event: Event, is_stopping: bool) -> None:
         match event:
             case Progress():
                 self.tracker.add(event.rows)
             case Evaluated():
                 self.tracker.add([{"step": event.step, "update": event.update, **event.metrics}])
                 self.saver.save_if_best(event)
-            case Settled():
-                self._settle(event, is_stopping or wants_save)
             case Rewound():
                 self.tracker = _go_back(event, self.config, self.saver, self.log)
             case Racing() if is_stopping:
@@ -275,7 +275,7 @@ class _Course:
             case Finished():
                 self.finished = True
 
-    def _settle(self, event: Settled, must_save: bool) -> None:
+    def settle(self, event: Settled, must_save: bool) -> None:
         self.update = event.update
         self.saver.keep_moment(event)
         if self.saver.is_due() or must_save or event.is_last:

@@ -27,7 +27,7 @@ from courtside.disk import disk_mb
 from courtside.engines import COMPILE_THREAD, MAX_CHUNK, Engine, Rows, make_engine
 from courtside.episodes import Episodes
 from courtside.errors import EnvContractError
-from courtside.events import Compiled, Compiling, Evaluated, Event, Finished, Notice, Progress, Settled, Started
+from courtside.events import Compiled, Compiling, Evaluated, Event, Finished, Notice, Progress, Settled, Started, Turned
 from courtside.health import insurance as insurances
 from courtside.health.insurance import Insurance
 from courtside.health.verdict import longest_window
@@ -41,7 +41,7 @@ from courtside.metric_names import (
     std_of,
 )
 from courtside.stopping import ScoreWatch
-from courtside.turns import Turns, until_next
+from courtside.turns import Turn, Turns, late_turns, words_of
 from courtside.types import TrainState
 
 CHUNK_SECONDS = 0.5
@@ -74,7 +74,7 @@ def run(
         memory.check_fits(parts)
         done = 0 if state is None else int(state.update)
         best = None if state is None or not np.isfinite(state.best_score) else float(state.best_score)
-        notes = (*engine.notices(), *cannot_pass(config))
+        notes = (*engine.notices(), *cannot_pass(config), *late_turns(config))
         yield Started(config, parts, backend.describe_device(), notes, done, best, disk_mb(config, engine.template()))
         yield from compile_engine(engine)
         state = engine.init() if state is None else state
@@ -128,9 +128,10 @@ def _updates(
         False,
     )
     while not is_over(config, update, watch):
-        if (now := turns.take_new(update)) is not None:
-            engine.use(now)
-        num_updates = pace.next_length(updates_until_pause(turns.config, update), update)
+        if (news := turns.take_new(update)) is not None:
+            engine.use(news[0])
+            yield from tell_turns(news[1], config)
+        num_updates = pace.next_length(updates_until_pause(config, update, turns), update)
         state, rows, seconds = run_timed(engine, pace, state, num_updates)
         records = make_records(rows, update, config.batch_size)
         update += num_updates
@@ -170,12 +171,17 @@ def learning_share(rows: Rows) -> float:
     return float(np.mean(rows[LEARNING_STEPS] > 0)) if LEARNING_STEPS in rows else 1.0
 
 
-def updates_until_pause(config: Config, update: int) -> int:
+def tell_turns(made: list[Turn], config: Config) -> Iterator[Turned]:
+    for turn in made:
+        yield Turned(turn.update * config.batch_size, turn.update, words_of(turn))
+
+
+def updates_until_pause(config: Config, update: int, turns: Turns) -> int:
     """Updates until the next evaluation, snapshot, turn of a setting, insurance check, look at the score or the end: chunks
     stop there, so that all of them fall on the same updates always."""
     parts = (config.eval_updates, snapshots.period(config), insurances.period(config), stopping.period(config))
     periods = filter(None, parts)
-    ends = (config.num_updates - update, until_next(config, update) or config.num_updates)
+    ends = (config.num_updates - update, turns.until_next(update) or config.num_updates)
     return min([*ends, *(every - update % every for every in periods)])
 
 

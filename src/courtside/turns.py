@@ -17,6 +17,8 @@ from courtside.errors import ConfigError
 from courtside.schedules import parse_schedule
 from courtside.words import merge_words
 
+MOST_DIGITS = 12
+"""Of the number of an update."""
 EXAMPLE = {"ppo": "500:learning_rate=1e-4", "mad4pg": "500:critic_learn_rate=1e-4"}
 
 
@@ -37,7 +39,7 @@ def read_turn(word: str, config: Config) -> Turn:
     left, _, value = (part.strip() for part in word.partition("="))
     update, _, setting = (part.strip() for part in left.partition(":"))
     known = SCHEDULES[config.family]
-    if not (update.isdecimal() and setting and value):
+    if not (update.isdecimal() and len(update) <= MOST_DIGITS and setting and value):
         raise ConfigError(
             f"--turns has the word {word!r}, but each must be UPDATE:NAME=VALUE, such as {EXAMPLE[config.family]}."
         )
@@ -69,32 +71,49 @@ def config_at(config: Config, update: int) -> Config:
     return override(config, **made) if made else config
 
 
-def until_next(config: Config, update: int) -> int | None:
-    """Updates until the next turn; None where none is to come."""
-    return min((turn.update - update for turn in turns_of(config) if turn.update > update), default=None)
-
-
 def add_turn(config: Config, turn: Turn) -> Config:
     """The run with one turn more; the same setting turned again at the same update replaces the first."""
-    words = merge_words(config.run.turns, [str(turn)])
-    turned = dataclasses.replace(config, run=dataclasses.replace(config.run, turns=words))
+    turned = _with_words(config, merge_words(config.run.turns, [str(turn)]))
     turned.validate()
     return turned
 
 
+def _with_words(config: Config, words: tuple[str, ...]) -> Config:
+    return dataclasses.replace(config, run=dataclasses.replace(config.run, turns=words))
+
+
 def faults(config: Config) -> list[str]:
-    """One sentence for each word of `--turns` that cannot be used."""
-    found = []
-    for word in config.run.turns:
-        try:
-            read_turn(word, config)
-        except ConfigError as error:
-            found.append(str(error))
+    """One sentence for each word of `--turns` that cannot be used, alone or together with the other settings."""
+    found = [fault for word in config.run.turns if (fault := _word_fault(word, config))]
     if config.run.turns and config.run.insure:
         found.append(
             "--turns changes settings by a plan and --insure changes them when a score falls; leave one of them out."
         )
-    return found
+    return found or [fault for turn in turns_of(config) for fault in _turned_faults(config, turn)]
+
+
+def _word_fault(word: str, config: Config) -> str | None:
+    try:
+        read_turn(word, config)
+    except ConfigError as error:
+        return str(error)
+    return None
+
+
+def _turned_faults(config: Config, turn: Turn) -> list[str]:
+    """What is wrong with the settings behind a turn that was not wrong before."""
+    from courtside.config_checks import find_faults
+
+    before, after = (_with_words(config_at(config, update), ()) for update in (turn.update - 1, turn.update))
+    known = find_faults(before)
+    return [f"--turns {turn}: {fault}" for fault in find_faults(after) if fault not in known]
+
+
+def late_turns(config: Config) -> list[str]:
+    """Sentences about turns that the run never reaches."""
+    last = config.num_updates
+    late = [str(turn) for turn in turns_of(config) if turn.update >= last]
+    return [f"The run has {last:,} updates, so nothing comes of --turns {' '.join(late)}."] if late else []
 
 
 class Turns:
@@ -103,15 +122,27 @@ class Turns:
     def __init__(self, config: Config) -> None:
         self.config = config
         """The settings of the run, with all turns that are known by now."""
-        self._in_force = config_at(config, 0) if not config.run.turns else None
+        self._turns = turns_of(config)
+        self._made: tuple[Turn, ...] = ()
 
     def add(self, turn: Turn) -> None:
         self.config = add_turn(self.config, turn)
+        self._turns = turns_of(self.config)
 
-    def take_new(self, update: int) -> Config | None:
-        """What is in force behind this update, where that is news; None where nothing has changed."""
-        now = config_at(self.config, update)
-        if self._in_force is not None and now.learning == self._in_force.learning:
+    def until_next(self, update: int) -> int | None:
+        """Updates until the next turn; None where none is to come."""
+        return min((turn.update - update for turn in self._turns if turn.update > update), default=None)
+
+    def take_new(self, update: int) -> tuple[Config, list[Turn]] | None:
+        """What is in force behind this update and which turns were made right there; None where nothing has changed."""
+        made = tuple(turn for turn in self._turns if turn.update <= update)
+        if made == self._made:
             return None
-        self._in_force = now
-        return now
+        new = [turn for turn in made if turn not in self._made and turn.update == update]
+        self._made = made
+        return config_at(self.config, update), new
+
+
+def words_of(turn: Turn) -> str:
+    """A turn as an event tells it."""
+    return f"{turn.setting} is {turn.value} from update {turn.update + 1:,} on."

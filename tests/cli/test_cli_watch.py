@@ -1,6 +1,8 @@
 """`courtside watch`: who is let in, and what cannot be watched, in one sentence each."""
 
 import socket
+import stat
+from pathlib import Path
 
 import pytest
 
@@ -25,8 +27,21 @@ def test_any_address_but_this_machines_own_asks_for_a_token(host, is_local):
 def test_the_address_has_the_token_and_a_name_that_others_can_reach():
     with watch.listen("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
-        assert watch.address_of(listener, "127.0.0.1", None) == f"http://127.0.0.1:{port}/"
-        assert watch.address_of(listener, "0.0.0.0", "abc") == f"http://{socket.gethostname()}:{port}/?token=abc"
+        assert watch.address_of(listener, "127.0.0.1", {"token": None}) == f"http://127.0.0.1:{port}/"
+        others = f"http://{socket.gethostname()}:{port}/"
+        assert watch.address_of(listener, "0.0.0.0", {"token": "abc"}) == f"{others}?token=abc"
+        assert watch.address_of(listener, "0.0.0.0", {"knobs": "xyz"}) == f"{others}?knobs=xyz"
+
+
+def test_a_token_is_not_in_the_command_line_of_a_browser():
+    """It is read from a file that nobody else can read, and that is gone with the server."""
+    with watch.secret_page("http://127.0.0.1:1/?knobs=abc") as address:
+        assert address.startswith("file://")
+        assert "abc" not in address
+        page = Path(address.removeprefix("file://"))
+        assert "http://127.0.0.1:1/?knobs=abc" in page.read_text()
+        assert stat.S_IMODE(page.parent.stat().st_mode) == 0o700
+    assert not page.exists()
 
 
 def test_what_cannot_be_watched_is_one_sentence(tmp_path, capsys):

@@ -80,6 +80,19 @@ def test_it_is_soon_forgotten():
     assert asyncio.run(ask()) == (b"x1", b"x2")
 
 
+def test_what_takes_long_is_not_begun_again_meanwhile():
+    async def ask():
+        app = App(seconds=0.4)
+        shared = Sharing(app, 0.05)
+        late = [asyncio.create_task(get(shared)) for _ in range(3)]
+        for _ in range(3):
+            await asyncio.sleep(0.1)
+            late.append(asyncio.create_task(get(shared)))
+        return app.asked, set(await asyncio.gather(*late))
+
+    assert asyncio.run(ask()) == (1, {b"x1"})
+
+
 def test_a_fault_is_not_kept():
     async def ask():
         app = App(fails=True)

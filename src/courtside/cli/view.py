@@ -31,6 +31,7 @@ from courtside.events import (
     Settled,
     Standing,
     Started,
+    Turned,
 )
 from courtside.health.verdict import ThresholdResult, window_unit, window_words
 
@@ -70,7 +71,7 @@ class LiveView:
         self.board.on(event)
         if isinstance(event, Started):
             self._announce(event)
-        elif isinstance(event, Notice):
+        elif isinstance(event, Notice | Turned):
             self.console.print(Text(f"note: {event.text}", style="yellow"))
         if not isinstance(event, Settled):
             self._draw()
@@ -216,7 +217,7 @@ class PlainView:
             case Evaluated():
                 best = " | best so far" if event.is_best else ""
                 self._say(f"step {count(event.step)} | evaluation {figure(self.board.evaluation)}{best}")
-            case Notice():
+            case Notice() | Turned():
                 self._say(f"note: {event.text}")
         for line in self.board.health.fresh_lines():
             self._say(f"note: {line}")

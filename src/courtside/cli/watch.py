@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import importlib.util
 import ipaddress
 import os
 import secrets
 import socket
 import sys
+import tempfile
 import threading
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +23,9 @@ from courtside.runlog import CONFIG
 
 ABOUT = """Show the runs of a folder on a page in the browser: curves, verdicts, what is wrong, what agents are doing.
 
-Nothing is written to the runs, and nothing leaves this machine: the page is there for its own browsers only. With --host others may
-look too, if they have the token that is printed. With --knobs runs that train can be turned, paused and stopped from the page, by
-whoever has a token of its own. Ctrl-C ends it; the runs go on."""
+The runs are only read, and nothing leaves this machine: the page is there for its own browsers. With --host others may look too, if
+they have the token that is printed. With --knobs runs that train can also be turned, paused, saved and stopped from the page, by
+whoever has the token that is printed for that. Ctrl-C ends it; the runs go on."""
 
 PORT = 8337
 INSTALL = 'pip install "courtside[watch]"'
@@ -41,10 +43,21 @@ def main(args: list[str]) -> int:
         if knobs is not None:
             address = address_of(listener, found.host, {"knobs": knobs})
             print(f"Who opens {address} may also change, pause and stop runs.", flush=True)
-        if not found.no_open and has_screen():
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-        serve(folder, listener, found.host, token, knobs)
+        with secret_page(address) if token or knobs else contextlib.nullcontext(address) as shown:
+            if not found.no_open and has_screen():
+                threading.Thread(target=webbrowser.open, args=(shown,), daemon=True).start()
+            serve(folder, listener, found.host, token, knobs)
     return 0
+
+
+@contextlib.contextmanager
+def secret_page(address: str) -> Iterator[str]:
+    """A file for this user's eyes that leads a browser there: others on this machine can read what its command line says."""
+    words = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={html.escape(address)}">'
+    with tempfile.TemporaryDirectory(prefix="courtside-") as folder:  # for its owner alone
+        page = Path(folder) / "watch.html"
+        page.write_text(words)
+        yield page.as_uri()
 
 
 def make_parser() -> Parser:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from courtside import config as configs
 from courtside.config import Config
-from courtside.dash.files import read_record
 from courtside.dash.lines import as_number, pick_points, pick_rows, read_newest
 from courtside.dash.liveness import Pulse, pulse_of
 from courtside.dash.series import plain
@@ -21,6 +20,7 @@ from courtside.dash.shelf import Kind, Shelf, kind_of, members_of, started_of
 from courtside.errors import CourtsideError
 from courtside.health.verdict import VerdictTracker
 from courtside.metric_names import ranking_metric, score_metric
+from courtside.plain_files import read_record
 from courtside.runlog import CONFIG, EVALS, METRICS, TIMING, VERDICT
 from courtside.tune.trials import SEARCH
 
@@ -80,7 +80,7 @@ class Cards:
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
         self._made: dict[str, tuple[Stamp, Pulse, Card]] = {}
-        """Name -> what its files were like when it was made, whether it was being trained, and the row."""
+        """Name -> what its files were like when it was made, its pulse then, and the row."""
 
     def all(self) -> list[Stamped]:
         names = self._shelf.names()

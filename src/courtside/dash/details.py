@@ -12,13 +12,13 @@ import numpy as np
 
 from courtside.config import Config, Threshold
 from courtside.dash.cards import read_config, verdict_of, verdict_words
-from courtside.dash.files import read_record
 from courtside.dash.glossary import explain
 from courtside.dash.lines import LineFiles, Row, Table, as_number, read_newest, sample_steps
 from courtside.dash.series import Axis, Clock, listed, make_clock, make_series, names_needed, plain
 from courtside.health.verdict import ThresholdResult, Verdict, VerdictTracker, window_words
 from courtside.metric_names import EPISODES, GAMES, count_of, is_evaluation
 from courtside.options import field_docs
+from courtside.plain_files import read_record
 from courtside.presets import PRESETS
 from courtside.runlog import EVALS, METRICS, SYSTEM, TIMING, VERDICT
 from courtside.storage import json_ready

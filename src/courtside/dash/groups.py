@@ -14,12 +14,12 @@ import numpy as np
 
 from courtside.dash.cards import make_spark, read_config
 from courtside.dash.details import differences, metric_names, read_series
-from courtside.dash.files import read_bytes
 from courtside.dash.lines import LineFiles, as_number, parse
 from courtside.dash.series import Axis, listed, plain
 from courtside.dash.shelf import kind_of, members_of
 from courtside.errors import ConfigError
 from courtside.metric_names import score_metric
+from courtside.plain_files import read_bytes
 from courtside.population.curves import CURVE_POINTS, LEVELS
 from courtside.population.results import Member, read_results, sentence
 from courtside.runlog import Row

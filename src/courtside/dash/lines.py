@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from courtside.dash.files import open_plain
+from courtside.plain_files import open_plain
 
 WHOLE_BYTES = 6_000_000
 """A file up to this size is read whole."""

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from courtside.dash.files import open_plain
-from courtside.knobs import is_paused
+from courtside.knobs import FOLDER, PAUSED, is_paused
+from courtside.plain_files import open_plain
 from courtside.population.members import member_dirs
 from courtside.runlog import LOCK, TIMING
 
@@ -38,7 +38,7 @@ def is_live(folder: Path) -> bool:
 def is_training(run: Path) -> bool:
     """Whether a process holds the run's lock; where that cannot be told, whether it wrote something just now."""
     held = _is_held(run / LOCK)
-    return _is_fresh(run / TIMING) if held is None else held
+    return any(_is_fresh(run / name) for name in (TIMING, f"{FOLDER}/{PAUSED}")) if held is None else held
 
 
 def _is_held(lock: Path) -> bool | None:

@@ -19,7 +19,6 @@ from courtside.config import Config
 from courtside.dash import details, groups
 from courtside.dash.bundle import data_url, fill_page
 from courtside.dash.cards import make_card, read_config
-from courtside.dash.files import read_bytes
 from courtside.dash.lines import LineFiles
 from courtside.dash.liveness import pulse_of
 from courtside.dash.opinions import Opinions, finding_json
@@ -29,6 +28,7 @@ from courtside.dash.shelf import kind_of, parent_of
 from courtside.dash.story import read_story
 from courtside.errors import ConfigError
 from courtside.hosts.gba.visit_map import FILE as VISITS
+from courtside.plain_files import read_bytes
 from courtside.storage import json_ready
 from courtside.wall_layout import FILE as WALL
 
@@ -102,7 +102,7 @@ def describe(runs: dict[str, Path]) -> Contents:
         return describe_run(name, run)
     card = make_card(name, run, pulse_of(run)).to_json()
     told = groups.describe_population(run) if kind == "population" else groups.describe_search(run)
-    return Contents(kind, {kind: {"card": card} | told}, {}, [])
+    return Contents(kind, {kind: {"card": card} | told, "events": {"events": read_story(run)}}, {}, [])
 
 
 def describe_run(name: str, run: Path) -> Contents:

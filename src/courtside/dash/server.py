@@ -26,7 +26,6 @@ from starlette.types import ASGIApp
 
 from courtside.dash import details, groups, turning
 from courtside.dash.cards import Cards, Stamped, read_config
-from courtside.dash.files import read_bytes
 from courtside.dash.guard import LOCAL_NAMES, Guard, Tokens
 from courtside.dash.lines import LineFiles
 from courtside.dash.opinions import Opinions, finding_json
@@ -39,6 +38,7 @@ from courtside.dash.story import read_story
 from courtside.dash.walls import crop, describe_wall
 from courtside.errors import ConfigError
 from courtside.health.findings import is_news
+from courtside.plain_files import read_bytes
 from courtside.wall_layout import FILE as WALL
 from courtside.wall_layout import MAX_SCREENS, STAGE
 

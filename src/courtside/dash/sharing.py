@@ -6,6 +6,7 @@ It stands outside of what packs answers, so that they are packed once too, and i
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from typing import Any
 
@@ -43,7 +44,7 @@ class Sharing:
         if known is not None and now < known[0]:
             return await asyncio.shield(known[1])
         made: asyncio.Future[Messages] = asyncio.get_running_loop().create_future()
-        self._keep(key, now, made)
+        self._keep(key, math.inf, made)  # as long as it takes
         try:
             messages = await self._make(scope, receive)
         except BaseException as error:
@@ -52,16 +53,18 @@ class Sharing:
             made.exception()  # nobody else may have waited for it
             raise
         made.set_result(messages)
-        if sum(len(message.get("body", b"")) for message in messages) > MOST_BYTES:
-            self._kept.pop(key, None)
+        self._kept.pop(key, None)
+        if sum(len(message.get("body", b"")) for message in messages) <= MOST_BYTES:
+            self._keep(key, time.monotonic() + self._seconds, made)
         return messages
 
-    def _keep(self, key: tuple[Any, ...], now: float, made: asyncio.Future[Messages]) -> None:
+    def _keep(self, key: tuple[Any, ...], until: float, made: asyncio.Future[Messages]) -> None:
         """Those that are too old go first, then the oldest."""
-        self._kept = {known: kept for known, kept in self._kept.items() if now < kept[0] or not kept[1].done()}
+        now = time.monotonic()
+        self._kept = {known: kept for known, kept in self._kept.items() if now < kept[0]}
         while len(self._kept) >= MOST_KEPT:
             self._kept.pop(next(iter(self._kept)))
-        self._kept[key] = (now + self._seconds, made)
+        self._kept[key] = (until, made)
 
     async def _make(self, scope: Scope, receive: Receive) -> Messages:
         messages: Messages = []

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from courtside.dash.files import is_plain_folder
 from courtside.errors import CheckpointError
+from courtside.plain_files import is_plain_folder
 from courtside.population import members
 from courtside.runlog import CONFIG
 from courtside.tune.trials import SEARCH

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from courtside.dash.cards import whole
-from courtside.dash.files import open_plain
+from courtside.dash.shelf import members_of
+from courtside.plain_files import open_plain
 from courtside.runlog import EVENTS
 
 MOST_BYTES = 400_000
@@ -19,7 +20,11 @@ MOST_TEXT = 1_000
 
 
 def read_story(run: Path) -> list[dict[str, Any]]:
-    """The newest events, the oldest of them first; lines that are none are passed over."""
+    """The newest events, the oldest of them first; lines that are none are passed over.
+
+    Of a population those of its first member: what concerns all is told by every one.
+    """
+    run = next(iter(members_of(run)), run)
     try:
         with open_plain(run / EVENTS) as file:
             size = os.fstat(file.fileno()).st_size

@@ -9,10 +9,10 @@ from courtside import knobs
 from courtside.config import Config
 from courtside.config_groups import SCHEDULES
 from courtside.dash.cards import UNREADABLE, Card, read_config
-from courtside.dash.files import is_plain_folder
 from courtside.dash.liveness import pulse_of
 from courtside.dash.shelf import Shelf, parent_of
 from courtside.errors import ConfigError
+from courtside.plain_files import is_plain_folder
 from courtside.replanning import schedules_of
 from courtside.schedules import value_at
 from courtside.setting_types import flag_of
@@ -25,6 +25,7 @@ def describe(shelf: Shelf, name: str, run: Path, card: Card) -> dict[str, Any]:
     return {
         "why_not": _why_not(shelf, name, run, config),
         "why_no_turn": _why_no_turn(config),
+        "can_stop": parent_of(name) is None,
         "paused": card.state == "paused",
         "waiting": len(knobs.waiting(run)),
         "settings": [] if config is UNREADABLE else _settings(config, card),
@@ -73,6 +74,8 @@ def accept(shelf: Shelf, name: str, run: Path, sent: Any) -> None:
         raise ConfigError(f"What was sent is no wish; its kind must be one of {', '.join(knobs.KINDS)}.")
     if (why := _why_not(shelf, name, run, config)) is not None:
         raise ConfigError(why)
+    if wish.kind == "stop" and parent_of(name) is not None:
+        raise ConfigError("It is a member of a population; stop that as a whole, with Ctrl-C where it was started.")
     if len(knobs.waiting(run)) >= knobs.MOST_WISHES:
         raise ConfigError(f"{knobs.MOST_WISHES} wishes wait already; the run may hang.")
     if wish.kind == "turn":

@@ -15,7 +15,7 @@ from courtside import backend, stopping
 from courtside.config import Config
 from courtside.disk import disk_mb
 from courtside.engines import Rows
-from courtside.events import Finished, MembersEvaluated, MembersEvent, MembersProgress, Notice, Settled, Started
+from courtside.events import Finished, MembersEvaluated, MembersEvent, MembersProgress, Notice, Settled, Started, Turned
 from courtside.population.engine import PopulationEngine, Shards
 from courtside.stopping import ScoreWatch
 from courtside.train import (
@@ -29,9 +29,10 @@ from courtside.train import (
     make_records,
     refuse_bad_reward,
     run_timed,
+    tell_turns,
     updates_until_pause,
 )
-from courtside.turns import Turns, config_at
+from courtside.turns import Turns, late_turns
 
 
 def run(
@@ -49,7 +50,7 @@ def run(
     """
     try:
         done = 0 if state is None else num_updates_done(state)
-        told = (*engine.notices(), *cannot_pass(config), *notes)
+        told = (*engine.notices(), *cannot_pass(config), *late_turns(config), *notes)
         kept = disk_mb(config, engine.template(), len(configs))
         yield Started(config, engine.memory_mb(), backend.describe_device(), told, done, disk_mb=kept)
         yield from compile_engine(engine)
@@ -74,8 +75,8 @@ def _updates(
 ) -> Iterator[MembersEvent]:
     update, pace, begun, warned = num_updates_done(state), Pace(), time.perf_counter(), set[int]()
     while not _is_over(config, update, watches):
-        _make_turns(engine, turns, update)
-        num_updates = pace.next_length(updates_until_pause(turns[0].config, update))
+        yield from _make_turns(engine, turns, update)
+        num_updates = pace.next_length(updates_until_pause(config, update, turns[0]))
         state, rows, seconds = run_timed(engine, pace, state, num_updates)
         records = [make_records(part, update, config.batch_size) for part in _by_member(rows, len(configs))]
         update += num_updates
@@ -91,11 +92,12 @@ def _updates(
     yield Finished(update * config.batch_size, update, time.perf_counter() - begun)
 
 
-def _make_turns(engine: PopulationEngine, turns: Sequence[Turns], update: int) -> None:
-    """Give every member the settings that are in force behind this update, where any has others now."""
-    news = [member.take_new(update) for member in turns]
-    if any(config is not None for config in news):
-        engine.replace_members([config_at(member.config, update) for member in turns])
+def _make_turns(engine: PopulationEngine, turns: Sequence[Turns], update: int) -> Iterator[Turned]:
+    """Give every member the settings that are in force behind this update; members have the same turns."""
+    news = [found for member in turns if (found := member.take_new(update)) is not None]
+    if news:
+        engine.replace_members([config for config, _ in news])
+        yield from tell_turns(news[0][1], news[0][0])
 
 
 def _is_over(config: Config, update: int, watches: Sequence[ScoreWatch]) -> bool:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import equinox as eqx
 import numpy as np
 
 from courtside import backend, checkpoint, memory, runlog, snapshots, stopping
-from courtside.config import Config
+from courtside.config import Config, override
 from courtside.desk import Desk
 from courtside.engines import Engine, make_engine
 from courtside.engines.jax_engine import JaxEngine
@@ -35,12 +36,13 @@ from courtside.events import (
     Settled,
     Standing,
     Started,
+    Turned,
 )
 from courtside.health.verdict import VerdictTracker, to_json
 from courtside.metric_names import ranking_metric
 from courtside.population import loop
 from courtside.population.engine import PopulationEngine, Shards, members_that_fit
-from courtside.population.members import create_folders, member_configs, refuse_loners, require_whole
+from courtside.population.members import create_folders, refuse_loners, require_whole
 from courtside.population.plan import Wave, forget_after, plan_waves, whole_updates
 from courtside.population.results import (
     Results,
@@ -54,7 +56,7 @@ from courtside.population.results import (
 from courtside.recruit import keep
 from courtside.replanning import replan
 from courtside.runlog import RunLog
-from courtside.session import Saver, Signals, View, may_stop, pipeline_of, tell
+from courtside.session import Saver, Signals, View, may_stop, note_and_tell, pipeline_of, tell
 from courtside.stopping import ScoreWatch
 from courtside.turns import Turn, Turns, add_turn
 from courtside.types import TrainState
@@ -89,11 +91,17 @@ def train(config: Config, *, view: View | None = None) -> PopulationResult:
     run_dir = create_folders(config)
     for folder in require_whole(run_dir, config):
         keep(single.opponents, folder)
-    return _drive(config, run_dir, single, view)
+    with contextlib.closing(runlog.hold(run_dir)):
+        return _drive(config, run_dir, single, view)
 
 
 def resume(run_dir: Path, *, view: View | None = None, total_timesteps: int | None = None) -> PopulationResult:
     """Go on with all members, each from the newest moment that it can share with others."""
+    with contextlib.closing(runlog.hold(run_dir)):
+        return _resume(run_dir, view, total_timesteps)
+
+
+def _resume(run_dir: Path, view: View | None, total_timesteps: int | None) -> PopulationResult:
     config = runlog.read_config(run_dir)
     dirs = require_whole(run_dir, config)
     refuse_loners(dirs)
@@ -104,20 +112,16 @@ def resume(run_dir: Path, *, view: View | None = None, total_timesteps: int | No
         config.validate()
         tell(view, Notice(notes[0]))
         runlog.write_config(run_dir, config)
-    for folder, member in zip(dirs, member_configs(config), strict=True):
-        if _plan_of(runlog.read_config(folder)) != _plan_of(config):
-            runlog.write_config(folder, member)
+    for folder in dirs:
+        member = runlog.read_config(folder)
+        if member.run.total_timesteps != config.run.total_timesteps:
+            runlog.write_config(folder, override(member, total_timesteps=config.run.total_timesteps))
     if all(map(_is_done, dirs)):
         raise CheckpointError(explain_finished(run_dir, config, dirs))
     backend.start(config, members=config.run.seeds)
     single = make_engine(config, dirs[0])
     single.close()
     return _drive(config, run_dir, single, view)
-
-
-def _plan_of(config: Config) -> tuple[Any, ...]:
-    """What may change in a population that exists already; a kill may have come before all members had it."""
-    return config.run.total_timesteps, config.run.turns
 
 
 def _refuse(config: Config) -> None:
@@ -168,6 +172,8 @@ def _raise_file_limit(num_members: int) -> None:
 def _train_waves(config: Config, run_dir: Path, single: JaxEngine, view: View | None, signals: Signals) -> None:
     """All members that are not finished: at once, or wave after wave."""
     dirs = {i: folder for i, folder in enumerate(require_whole(run_dir, config)) if not _is_done(folder)}
+    for folder in dirs.values():
+        _hand_on_turns(config, folder)
     most = members_that_fit(single)
     waves = plan_waves(dirs, most)
     for i, wave in enumerate(waves):
@@ -175,6 +181,14 @@ def _train_waves(config: Config, run_dir: Path, single: JaxEngine, view: View | 
         _train_wave(config, run_dir, [dirs[i] for i in wave.members], wave.update, view, signals, notes)
         if signals.caught:
             break
+
+
+def _hand_on_turns(config: Config, folder: Path) -> None:
+    """Members of one program turn alike; a kill may have come before all of them had heard of a turn."""
+    member = runlog.read_config(folder)
+    if member.run.turns != config.run.turns:
+        run = dataclasses.replace(member.run, turns=config.run.turns)
+        runlog.write_config(folder, dataclasses.replace(member, run=run))
 
 
 def _is_done(folder: Path) -> bool:
@@ -207,40 +221,30 @@ def _train_wave(
     if update:
         notes = [*notes, f"Going on from step {update * config.batch_size:,} (update {update:,}) of every member."]
     with contextlib.closing(_Members(config, configs, dirs, engine, update)) as members:
-        desk = _open_desk(config, run_dir, members, signals, view)
+        turn = partial(_write_turn, config, run_dir, members)
+        desk = Desk(run_dir, signals, turn, partial(note_and_tell, members.logs, view))
         for event in loop.run(config, configs, engine, state, notes, members.watches, members.turns):
             members.on(event)
             for shown in members.translate(event):
                 tell(view, shown)
-            is_stopping = bool(signals.caught)  # a signal that comes while this is saved waits for the next event
             if isinstance(event, Settled):
-                desk.attend(event.update)
-                is_stopping = bool(signals.caught)
                 members.keep_moment(event)
-                members.save_if_due(event, is_stopping or desk.wants_save)
-                is_stopping = is_stopping or (desk.wait(event.update) and bool(signals.caught))
+                is_stopping = desk.settle(event.update, partial(members.save_if_due, event))
+            else:
+                is_stopping = bool(signals.caught)
             if is_stopping and may_stop(event):
                 break
 
 
-def _open_desk(config: Config, run_dir: Path, members: _Members, signals: Signals, view: View | None) -> Desk:
-    """Where the page asks the population for something; what is turned is turned for all members alike."""
-
-    def turn(wanted: Turn) -> None:
-        if len(members.turns) < config.run.seeds:
-            raise ConfigError("the members are not all trained at the same time, so they could not be turned alike.")
-        turned = add_turn(members.turns[0].config, wanted).run.turns
-        runlog.write_config(run_dir, dataclasses.replace(config, run=dataclasses.replace(config.run, turns=turned)))
-        for log, member in zip(members.logs, members.turns, strict=True):
-            member.add(wanted)
-            runlog.write_config(log.folder, member.config)
-
-    def say(kind: str, text: str) -> None:
-        for log in members.logs:
-            log.note(kind, text)
-        tell(view, Notice(text))
-
-    return Desk(run_dir, signals, turn, say)
+def _write_turn(config: Config, run_dir: Path, members: _Members, turn: Turn) -> None:
+    """For all members alike, and for the population, from whose settings it is repeated and resumed."""
+    if len(members.turns) < config.run.seeds:
+        raise ConfigError("the members are not all trained at the same time, so they could not be turned alike.")
+    turned = add_turn(members.turns[0].config, turn).run.turns
+    runlog.write_config(run_dir, dataclasses.replace(config, run=dataclasses.replace(config.run, turns=turned)))
+    for log, member in zip(members.logs, members.turns, strict=True):
+        member.add(turn)
+        runlog.write_config(log.folder, member.config)
 
 
 def _load(engine: PopulationEngine, configs: Sequence[Config], dirs: Sequence[Path], update: int) -> Shards | None:
@@ -306,7 +310,7 @@ class _Members:
                 each = zip(event.metrics, event.is_best, states, event.seeds, strict=True)
                 for metrics, is_best, state, seed in each:
                     yield Evaluated(event.step, event.update, metrics, is_best, state, seed)
-            case Started() | Compiled() | Finished():
+            case Started() | Compiled() | Turned() | Finished():
                 yield from (event for _ in self.logs)
 
     def translate(self, event: MembersEvent) -> Iterator[Any]:
@@ -342,9 +346,9 @@ class _Members:
         """Into all folders at once: most of a save is waiting for the disk."""
         list(self.writers.map(write, self.savers, parts))
 
-    def save_if_due(self, event: Settled, is_stopping: bool) -> None:
+    def save_if_due(self, event: Settled, must_save: bool) -> None:
         """All members of a moment, then the old ones go: at any time there is a moment that every member has whole."""
-        if not (is_stopping or self.savers[0].is_due() or event.is_last):
+        if not (must_save or self.savers[0].is_due() or event.is_last):
             return
         for log in self.logs:
             log.sync()

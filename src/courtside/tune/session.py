@@ -123,7 +123,7 @@ def _finish_report(run_dir: Path, search: Search) -> SearchResult:
 def drive(run_dir: str | Path, view: Viewer | None = None) -> SearchResult:
     """Hand all news to the view until the search ends or a signal stops it; then write the report."""
     run_dir = Path(run_dir)
-    held = runlog.lock(run_dir) or contextlib.nullcontext()
+    held = contextlib.closing(runlog.hold(run_dir))
     with held, Signals() as signals, contextlib.closing(run(run_dir)) as events:
         for event in events:
             _tell(view, event)

@@ -40,6 +40,7 @@ export class Knobs {
     this.rates.hidden = this.buttons.hidden = !canAsk;
     if (canAsk) this.showRates(known);
     setText(this.pause, known.paused ? "Go on" : "Pause");
+    this.stop.hidden = !known.can_stop;
     this.tell();
   }
 
@@ -72,7 +73,7 @@ export class Knobs {
     clearTimeout(this.timer);
     this.timer = setTimeout(async () => {
       await this.refresh().catch(() => {});
-      if (this.known.waiting) this.follow();
+      if (this.known.waiting && this.known.why_not === null) this.follow();
       else setTimeout(this.onTaken, SHARED);
     }, SOON);
   }

@@ -9,6 +9,7 @@ import { failed } from "../fault.js";
 import { count, NONE, number, percent, sentence } from "../format.js";
 import { asked, comparePath, link, memberPath, runPath, showTrail } from "../links.js";
 import { Knobs } from "../knobs/panel.js";
+import { EventList } from "../run/events.js";
 import { identity } from "../run/head.js";
 import { numberColumn, Table } from "../table.js";
 
@@ -20,6 +21,7 @@ export async function show(main) {
   replace(main, page.node);
   const pace = () => (isLive(page.known?.card) ? LIVE_SECONDS : IDLE_SECONDS);
   await poll(() => page.refresh(), pace);
+  poll(() => page.refreshEvents(), pace);
   poll(() => page.knobs.refresh(), pace);
 }
 
@@ -35,7 +37,8 @@ class PopulationPage {
       keyOf: (member) => member.name,
       sort: { key: "name", direction: "ascending" },
     });
-    this.knobs = new Knobs(name, () => this.refresh().catch(() => {}));
+    this.events = new EventList();
+    this.knobs = new Knobs(name, () => Promise.all([this.refresh(), this.refreshEvents()]).catch(() => {}));
     this.body = el(
       "div",
       { class: "body", hidden: true },
@@ -44,6 +47,7 @@ class PopulationPage {
       this.curves.node,
       this.chance.node,
       section("Members", { class: "panel" }, el("div", { class: "inset" }, this.table.node)),
+      section("Events", { class: "panel" }, this.events.node),
     );
     this.node = el("div", { class: "page population" }, this.head.node, this.body);
     for (const kind of ["mouseover", "focusin"])
@@ -75,6 +79,10 @@ class PopulationPage {
     this.table.setRows(members);
     this.drawCurves();
     this.drawChance();
+  }
+
+  async refreshEvents() {
+    this.events.set((await ask("events", { name: this.name })).events);
   }
 
   drawCurves() {

@@ -1,4 +1,4 @@
-"""Files of a run, opened by somebody who does not trust them: plain files only, no links, nothing that could block, and no more
+"""Files of a run, opened by somebody who does not trust them, as the page: plain files only, no links, nothing that could block, and no more
 of them than was asked for. No JAX here.
 """
 

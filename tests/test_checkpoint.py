@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from courtside import checkpoint, preprocess, runlog
+from courtside import checkpoint, preprocess, system_record
 from courtside.checkpoint import load, save
 from courtside.config import Config, PPOConfig
 from courtside.envs.base import EnvSpec
@@ -285,10 +285,10 @@ def test_another_version_is_named_in_place_of_settings(saved, monkeypatch):
         load(saved, make_state(num_envs=5))
     assert "--num-envs" not in str(caught.value)
     monkeypatch.undo()
-    monkeypatch.setattr(runlog, "git_commit", lambda: "new")
+    monkeypatch.setattr(checkpoint, "git_commit", lambda: "new")
     for commit, told in (("old", "commit old, this is commit new"), ("new", "--num-envs"), (None, "--num-envs")):
         system = {"sessions": [{"git_commit": commit}]}
-        (saved.parents[1] / runlog.SYSTEM).write_text(json.dumps(system))
+        (saved.parents[1] / system_record.SYSTEM).write_text(json.dumps(system))
         with pytest.raises(CheckpointError, match=told):
             load(saved, make_state(num_envs=5))
 

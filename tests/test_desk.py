@@ -19,6 +19,7 @@ from courtside.cli.closing import exit_status, stopped_lines
 from courtside.config import override
 from courtside.errors import CheckpointError
 from courtside.events import Notice, Progress, Turned
+from courtside.holding import hold
 from courtside.knobs import Wish
 from courtside.population.members import member_dirs
 from courtside.turns import turns_of
@@ -383,7 +384,7 @@ class TestPopulation:
 def test_two_resumes_at_once_lose_no_turn(tmp_path):
     """Whoever comes second is told before it has read anything that the first may change."""
     stopped = session.train(small(tmp_path), view=Asker(tmp_path, {2: [Wish("stop")]}))
-    held = runlog.hold(stopped.run_dir)
+    held = hold(stopped.run_dir)
     code = "import sys; from courtside import cli; sys.exit(cli.main(['resume', sys.argv[1]]))"
     found = subprocess.run(
         [sys.executable, "-c", code, str(stopped.run_dir)], capture_output=True, text=True, timeout=120

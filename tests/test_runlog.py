@@ -18,7 +18,9 @@ from courtside.config import Config, NetConfig, RunConfig, Threshold
 from courtside.errors import CheckpointError, ConfigError
 from courtside.events import Compiled, Evaluated, Finished, Notice, Progress, Started
 from courtside.health import verdict
+from courtside.holding import hold
 from courtside.runlog import RunLog, find_run, read_rows
+from courtside.system_record import git_commit
 
 
 @pytest.fixture
@@ -149,15 +151,15 @@ def test_system_names_versions_and_every_session(config):
 
 
 def test_git_commit_of_a_checkout(tmp_path):
-    assert runlog.git_commit(tmp_path) is None
+    assert git_commit(tmp_path) is None
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
     (tmp_path / "file").write_text("one")
     for command in (["init", "-q"], ["add", "file"], ["commit", "-qm", "one"], ["tag", "v1"]):
         subprocess.run([*git, *command], check=True)
     head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    assert runlog.git_commit(tmp_path) == head
+    assert git_commit(tmp_path) == head
     (tmp_path / "file").write_text("two")
-    assert runlog.git_commit(tmp_path) == head + "-dirty"
+    assert git_commit(tmp_path) == head + "-dirty"
 
 
 def test_verdict_is_written_as_valid_json(config):
@@ -345,7 +347,7 @@ def test_disk_full_while_metrics_are_written(config):
     log.close()
     (log.folder / "metrics.jsonl").unlink()
     (log.folder / "metrics.jsonl").symlink_to("/dev/full")
-    log = RunLog(runlog.hold(log.folder), config, 0, 0, resumed=False)
+    log = RunLog(hold(log.folder), config, 0, 0, resumed=False)
     with pytest.raises(CheckpointError, match=r"metrics\.jsonl: the disk is full"):
         log.on(progress(1))
     log.close()

@@ -22,6 +22,7 @@ from safetensors import numpy as safetensors
 from courtside import __version__, preprocess, runlog, storage
 from courtside.errors import CheckpointError
 from courtside.keys import is_key, numbers_of
+from courtside.system_record import git_commit, last_commit
 
 FORMAT = 2
 FOLDER = runlog.CHECKPOINTS
@@ -329,7 +330,7 @@ def _check_fit(path: Path, found: dict[str, Any], wanted: dict[str, dict[str, An
 
 def _other_version(path: Path, record: dict[str, Any]) -> str:
     """That another version wrote it, which explains a difference better than settings do; empty where none is known of."""
-    commits = runlog.last_commit(path.parent.parent), runlog.git_commit()
+    commits = last_commit(path.parent.parent), git_commit()
     if record.get("courtside") != __version__:
         there, here = f"courtside {record.get('courtside')}", __version__
     elif commits[0] and commits[1] and commits[0] != commits[1]:

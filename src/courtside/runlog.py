@@ -8,14 +8,10 @@ which was not. See docs/run-folder.md. No JAX here: the command line lists runs 
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import json
-import os
-import platform
 import re
 import secrets
 import shutil
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -25,18 +21,17 @@ from courtside import config as configs
 from courtside.config import Config
 from courtside.errors import CheckpointError, ConfigError, CourtsideError
 from courtside.events import Compiled, Evaluated, Event, Finished, Notice, Progress, Started, Turned
+from courtside.holding import Hold, hold
 from courtside.metric_names import blank_untold, has_learned, is_of_learning
 from courtside.storage import AppendFile
+from courtside.system_record import append_session, note_device
 
 FORMAT = 1
-CONFIG, SYSTEM, VERDICT = "config.json", "system.json", "verdict.json"
+CONFIG, VERDICT = "config.json", "verdict.json"
 METRICS, EVALS, TIMING, EVENTS = "metrics.jsonl", "evals.jsonl", "timing.jsonl", "events.jsonl"
 CHECKPOINTS, BEST = "checkpoints", "best"
-LOCK = ".lock"
-"""Held by the process that trains the run, as long as it lives."""
 Row = dict[str, Any]
 _STAMP = re.compile(r"\d{8}-\d{6}")
-_PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "safetensors", "gymnasium", "ale-py", "stable-retro")
 
 
 class RunLog:
@@ -152,42 +147,6 @@ def _make_sinks(folder: Path, config: Config, step: int, resumed: bool) -> list[
 
     found: list[Any] = [sinks.TensorBoardSink(folder, config, step, resumed)] if config.run.tensorboard else []
     return [*found, sinks.WandbSink(folder, config)] if config.run.wandb else found
-
-
-class Hold:
-    """A folder that this process alone may train in, until it is closed; see `hold`."""
-
-    def __init__(self, folder: Path, file: Any) -> None:
-        self.folder, self._file = folder, file
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-
-
-def hold(folder: Path) -> Hold:
-    """Hold the folder as long as this process lives, so that two resumes cannot write over each other.
-
-    A process must not hold a folder twice: to close any of both gives it free.
-    """
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return Hold(folder, None)
-    try:
-        file = open(folder / LOCK, "a+")  # noqa: SIM115 (held until close())
-    except OSError as error:
-        raise storage.write_error(folder, error) from error
-    try:
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # unlike flock, not inherited by forked env workers
-    except (BlockingIOError, PermissionError) as error:
-        file.close()
-        raise CheckpointError(
-            f"Run {folder} is being trained by another process; stop that one first, or wait for it."
-        ) from error
-    except OSError:  # a network disk without locks
-        pass
-    return Hold(folder, file)
 
 
 # --- rows ----------------------------------------------------------------------------------------------------------
@@ -357,66 +316,3 @@ def _checked_run(folder: Path) -> Path:
         raise CheckpointError(f"{folder} holds runs and is not one itself; name one of them, such as {inside[0]}.")
     what = "is empty" if not any(folder.iterdir()) else f"has no {CONFIG}"
     raise CheckpointError(f"{folder} is not a run folder: it {what}.")
-
-
-# --- the system ----------------------------------------------------------------------------------------------------
-
-
-def append_session(folder: Path, update: int) -> None:
-    """Note where this part of the run is computed; a resume adds a session of its own."""
-    sessions = _read_sessions(folder)
-    storage.write_json(folder / SYSTEM, {"sessions": [*sessions, describe_system(update)]})
-
-
-def note_device(folder: Path, device: str) -> None:
-    sessions = _read_sessions(folder)
-    sessions[-1]["device"] = device
-    storage.write_json(folder / SYSTEM, {"sessions": sessions})
-
-
-def _read_sessions(folder: Path) -> list[Row]:
-    """Sessions so far; a damaged file is no reason to refuse to train."""
-    try:
-        return list(json.loads((folder / SYSTEM).read_text())["sessions"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
-
-
-def last_commit(folder: Path) -> str | None:
-    """Commit of the checkout that last trained a run; None where it was an installed version, or nothing tells."""
-    sessions = _read_sessions(folder)
-    return sessions[-1].get("git_commit") if sessions else None
-
-
-def describe_system(update: int) -> Row:
-    """Versions and machine; the device is known only once JAX has started."""
-    versions = {"courtside": __version__} | {name: package_version(name) for name in _PACKAGES}
-    return {
-        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "from_update": update,
-        "python": platform.python_version(),
-        "versions": {name: version for name, version in versions.items() if version},
-        "platform": platform.platform(),
-        "cpu_count": os.cpu_count(),
-        "device": None,
-        "git_commit": git_commit(),
-    }
-
-
-def package_version(name: str) -> str | None:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def git_commit(checkout: Path = Path(__file__).parents[2]) -> str | None:
-    """Commit of the checkout that this courtside runs from, `-dirty` if files were changed; None if installed."""
-    if not (checkout / ".git").exists():
-        return None
-    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip() or None

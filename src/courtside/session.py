@@ -5,17 +5,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from courtside import backend, checkpoint, memory, preprocess, runlog, snapshots, stopping
+from courtside import backend, checkpoint, memory, runlog, stopping
 from courtside.config import Config, override
 from courtside.desk import Desk
 from courtside.engines import Engine, make_engine
@@ -26,10 +23,13 @@ from courtside.events import Compiling, Evaluated, Event, Finished, Notice, Prog
 from courtside.health import insurance
 from courtside.health.insurance import Account, Insurance
 from courtside.health.verdict import Verdict, VerdictTracker, to_json
+from courtside.holding import Hold, hold
 from courtside.population.members import is_population, note_alone
 from courtside.recruit import keep
 from courtside.replanning import replan
-from courtside.runlog import Hold, RunLog
+from courtside.runlog import RunLog
+from courtside.saving import Saver, pipeline_of
+from courtside.stop_signals import Signals
 from courtside.stopping import ScoreStop, ScoreWatch
 from courtside.train import run as run_training
 from courtside.turns import Turn, Turns
@@ -39,17 +39,6 @@ from courtside.wall import with_wall
 
 if TYPE_CHECKING:
     from courtside.population.session import PopulationResult
-
-
-SAVE_PAUSE = 20
-"""Between two checkpoints the run trains at least this many times as long as the last took to write: a twentieth at most
-is spent on saving."""
-SAVED_MB = 200.0
-"""What is written in a second, until it is known."""
-STOPPING = "\nStopping: what is under way is finished and saved first. Once more leaves at once.\n"
-"""Said as soon as a signal is heard: an update of a large world may take a while."""
-QUICK_SAVE = 0.1
-"""A save of fewer seconds is not worth waiting for."""
 
 
 @runtime_checkable
@@ -114,7 +103,7 @@ def resume(
         from courtside.population import session as population
 
         return population.resume(run_dir, view=view, total_timesteps=total_timesteps)
-    with contextlib.closing(runlog.hold(run_dir)) as held:  # before anything is read: whoever trains it may change it
+    with contextlib.closing(hold(run_dir)) as held:  # before anything is read: whoever trains it may change it
         config = with_rom(runlog.read_config(run_dir), rom)
         config, notes = replan(config, [run_dir], total_timesteps)
         config.validate()
@@ -316,106 +305,3 @@ def may_stop(event: object) -> bool:
 def tell(view: View | None, event: Event) -> None:
     if view is not None:
         view.on(event)
-
-
-def pipeline_of(config: Config, engine: Engine) -> dict[str, Any]:
-    return preprocess.describe_pipeline(config, engine.spec)
-
-
-class Saver:
-    """Writes checkpoints by the clock, and the best policy whenever there is a new one."""
-
-    def __init__(self, run_dir: Path, config: Config, pipeline: dict[str, Any], state_mb: float = 0.0) -> None:
-        self.run_dir, self.run, self.config = run_dir, config.run, config
-        self.meta = {"pipeline": pipeline, "arithmetic": backend.describe_arithmetic(config)}
-        self.carried: dict[str, Any] = {}
-        """What else a checkpoint must know for the run to go on as it would have."""
-        self.is_back = False
-        """The run has just gone back to an earlier moment."""
-        self.last_save = time.monotonic()
-        self.save_seconds = state_mb / SAVED_MB
-        """What the last save took; before the first what it may take."""
-        found = checkpoint.find_checkpoints(run_dir / checkpoint.FOLDER)
-        self.newest: Path | None = found[0] if found else None
-
-    @property
-    def newest_update(self) -> int:
-        return 0 if self.newest is None else snapshots.update_of(self.newest)
-
-    def is_due(self) -> bool:
-        """The first checkpoint is due at once, so that a run killed in its first seconds has something to go on from.
-
-        A state with a replay may take a second to write: then checkpoints come more rarely than the setting says, and the
-        first one waits too, since it would hold little.
-        """
-        if self.newest is None and self.save_seconds < QUICK_SAVE:
-            return True
-        return time.monotonic() - self.last_save >= max(self.run.checkpoint_seconds, SAVE_PAUSE * self.save_seconds)
-
-    def save(self, event: Settled) -> None:
-        self.write(event)
-        self.prune()
-
-    def write(self, event: Settled | Rewound) -> None:
-        begun = time.monotonic()
-        self.newest = checkpoint.checkpoint_path(self.run_dir, event.update)
-        self._save(self.newest, event.state, event, self.carried)
-        self.last_save = time.monotonic()
-        self.save_seconds = self.last_save - begun
-
-    def prune(self) -> None:
-        checkpoint.prune(self.run_dir / checkpoint.FOLDER, self.run.keep_checkpoints)
-        insurance.prune_ring(self.run_dir, self.config)
-
-    def keep_moment(self, event: Settled) -> None:
-        """A snapshot, where one is due: before the checkpoint, so that no resume starts behind a missing one.
-
-        The moment that a run went back to stays as it was at first: a resume starts behind it and could not redo it.
-        """
-        is_back, self.is_back = self.is_back, False
-        if not is_back and snapshots.is_kept(self.config, event.update, memory.tree_mb(event.state)):
-            folder = self.run_dir / snapshots.FOLDER
-            snapshots.save(folder, event.state, self._meta(event) | self.carried)
-            checkpoint.prune(folder, self.run.snapshots)
-
-    def save_if_best(self, event: Evaluated) -> None:
-        """Only what acting needs: a run is never resumed from its best."""
-        if not event.is_best:
-            return
-        self._save(checkpoint.best_path(self.run_dir), checkpoint.policies(event.state.policy), event)
-
-    def _save(
-        self, path: Path, state: Any, event: Settled | Evaluated | Rewound, carried: dict[str, Any] | None = None
-    ) -> None:
-        checkpoint.save(path, state, self._meta(event) | (carried or {}))
-
-    def _meta(self, event: Settled | Evaluated | Rewound) -> dict[str, Any]:
-        return self.meta | {"step": event.step, "update": event.update}
-
-
-class Signals:
-    """The first Ctrl-C or SIGTERM asks the loop to stop after this chunk; a second one leaves at once."""
-
-    def __init__(self) -> None:
-        self.caught: str | None = None
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> Signals:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            try:
-                self._before[number] = signal.signal(number, self._catch)
-            except ValueError:  # not in the main thread: whoever owns it handles signals
-                break
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _catch(self, number: int, frame: FrameType | None) -> None:
-        if self.caught is not None:
-            os._exit(128 + number)
-        self.caught = signal.Signals(number).name
-        # The terminal may be gone, and a view half-way through a line of its own.
-        with contextlib.suppress(OSError):
-            os.write(2, STOPPING.encode())

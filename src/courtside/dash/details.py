@@ -20,8 +20,9 @@ from courtside.metric_names import EPISODES, GAMES, count_of, is_evaluation
 from courtside.options import field_docs
 from courtside.plain_files import read_record
 from courtside.presets import PRESETS
-from courtside.runlog import EVALS, METRICS, SYSTEM, TIMING, VERDICT
+from courtside.runlog import EVALS, METRICS, TIMING, VERDICT
 from courtside.storage import json_ready
+from courtside.system_record import SYSTEM
 
 SIZES = ("batch_size", "minibatch_size", "num_updates", "gradient_steps")
 """What follows from the settings."""

@@ -8,10 +8,11 @@ import time
 from pathlib import Path
 from typing import Literal
 
+from courtside.holding import LOCK
 from courtside.knobs import FOLDER, PAUSED, is_paused
 from courtside.plain_files import open_plain
 from courtside.population.members import member_dirs
-from courtside.runlog import LOCK, TIMING
+from courtside.runlog import TIMING
 
 FRESH_SECONDS = 20.0
 """Where locks cannot be asked about, a run counts as training as long as its newest row is no older."""

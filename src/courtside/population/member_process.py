@@ -13,6 +13,8 @@ import threading
 import time
 from pathlib import Path
 
+from courtside.holding import LOCK
+
 WAIT_SECONDS = 60.0
 
 
@@ -47,7 +49,7 @@ def is_held(folder: Path) -> bool:
     except ImportError:  # Windows
         return False
     try:
-        with open(folder / ".lock", "a+") as file:
+        with open(folder / LOCK, "a+") as file:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         return True

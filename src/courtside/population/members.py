@@ -10,6 +10,7 @@ from pathlib import Path
 from courtside import runlog, storage
 from courtside.config import Config
 from courtside.errors import CheckpointError, ConfigError
+from courtside.system_record import append_session
 
 FOLDER = "members"
 ALONE = "alone.json"
@@ -45,7 +46,7 @@ def create_folders(config: Config) -> Path:
     run_dir = runlog.make_run_folder(config)
     storage.make_folder(run_dir / FOLDER)
     runlog.write_config(run_dir, config)
-    runlog.append_session(run_dir, 0)
+    append_session(run_dir, 0)
     require_whole(run_dir, config)
     return run_dir
 

@@ -39,6 +39,7 @@ from courtside.events import (
     Turned,
 )
 from courtside.health.verdict import VerdictTracker, to_json
+from courtside.holding import hold
 from courtside.metric_names import ranking_metric
 from courtside.population import loop
 from courtside.population.engine import PopulationEngine, Shards, members_that_fit
@@ -56,7 +57,9 @@ from courtside.population.results import (
 from courtside.recruit import keep
 from courtside.replanning import replan
 from courtside.runlog import RunLog
-from courtside.session import Saver, Signals, View, may_stop, note_and_tell, pipeline_of, tell
+from courtside.saving import Saver, pipeline_of
+from courtside.session import View, may_stop, note_and_tell, tell
+from courtside.stop_signals import Signals
 from courtside.stopping import ScoreWatch
 from courtside.turns import Turn, Turns, add_turn
 from courtside.types import TrainState
@@ -91,13 +94,13 @@ def train(config: Config, *, view: View | None = None) -> PopulationResult:
     run_dir = create_folders(config)
     for folder in require_whole(run_dir, config):
         keep(single.opponents, folder)
-    with contextlib.closing(runlog.hold(run_dir)):
+    with contextlib.closing(hold(run_dir)):
         return _drive(config, run_dir, single, view)
 
 
 def resume(run_dir: Path, *, view: View | None = None, total_timesteps: int | None = None) -> PopulationResult:
     """Go on with all members, each from the newest moment that it can share with others."""
-    with contextlib.closing(runlog.hold(run_dir)):
+    with contextlib.closing(hold(run_dir)):
         return _resume(run_dir, view, total_timesteps)
 
 

@@ -14,8 +14,9 @@ from courtside.config import Config, override, to_json
 from courtside.engines import make_engine
 from courtside.errors import CheckpointError, ConfigError
 from courtside.events import Notice
+from courtside.holding import hold
 from courtside.registry import build_world, find_env
-from courtside.session import Signals
+from courtside.stop_signals import Signals
 from courtside.tune import space as spaces
 from courtside.tune import study
 from courtside.tune.news import News, Opened, Viewer
@@ -123,7 +124,7 @@ def _finish_report(run_dir: Path, search: Search) -> SearchResult:
 def drive(run_dir: str | Path, view: Viewer | None = None) -> SearchResult:
     """Hand all news to the view until the search ends or a signal stops it; then write the report."""
     run_dir = Path(run_dir)
-    held = contextlib.closing(runlog.hold(run_dir))
+    held = contextlib.closing(hold(run_dir))
     with held, Signals() as signals, contextlib.closing(run(run_dir)) as events:
         for event in events:
             _tell(view, event)

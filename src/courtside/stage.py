@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,13 @@ class Stage:
 
     def __init__(self, folder: Path) -> None:
         self._path, self._due = folder / FILE, -math.inf
+        self._took: deque[float] = deque(maxlen=5)
+        """Seconds of the last copies: one that was held up, or the first, which compiles, says little."""
 
-    def show(self, state: TrainState, step: int) -> str | None:
-        """Replace the file if that is due; returns what went wrong, after which nothing more is written."""
+    def show(self, state: TrainState, step: int, is_last: bool = False) -> str | None:
+        """Replace the file if that is due, or for good; returns what went wrong, after which nothing more is written."""
         begun = time.monotonic()
-        if begun < self._due:
+        if self._due == math.inf or (begun < self._due and not is_last):
             return None
         try:
             write(self._path, state, step)
@@ -46,17 +49,24 @@ class Stage:
             self._due = math.inf
             return f"What the envs are doing cannot be shown any more ({describe_error(error)}); the run goes on."
         done = time.monotonic()
-        self._due = done + max(EVERY_SECONDS, PAUSE * (done - begun))
+        self._took.append(done - begun)
+        self._due = done + max(EVERY_SECONDS, PAUSE * min(self._took) if len(self._took) > 1 else 0.0)
         return None
 
 
 def write(path: Path, state: TrainState, step: int) -> None:
     """Not synced to the disk: after a power cut nobody wants to see it."""
-    leaves = [numbers_of(leaf[:MOST_ENVS]) for leaf in jax.tree.leaves((state.env_state, state.obs))]
-    tensors = {str(i): np.ascontiguousarray(array) for i, array in enumerate(jax.device_get(leaves))}
+    arrays = map(_first_envs, jax.tree.leaves((state.env_state, state.obs)))
+    tensors = {str(i): np.ascontiguousarray(array) for i, array in enumerate(arrays)}
     temporary = path.with_name(f".{path.name}.tmp")
     temporary.write_bytes(safetensors.numpy.save(tensors, {"step": str(step)}))
     os.replace(temporary, path)
+
+
+def _first_envs(leaf: Any) -> np.ndarray:
+    """A CPU's memory is read in place; from elsewhere no more is fetched than is wanted."""
+    is_here = isinstance(leaf, np.ndarray) or next(iter(leaf.devices())).platform == "cpu"
+    return np.asarray(numbers_of(leaf))[:MOST_ENVS] if is_here else np.asarray(numbers_of(leaf[:MOST_ENVS]))
 
 
 def read(path: Path, template: TrainState) -> tuple[Any, Any]:

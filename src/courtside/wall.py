@@ -84,7 +84,7 @@ def with_wall(
         for event in events:
             if isinstance(event, Settled):
                 wall.draw()
-            told = stage.show(event.state, event.step) if stage and isinstance(event, Settled) else None
+            told = stage.show(event.state, event.step, event.is_last) if stage and isinstance(event, Settled) else None
             yield from map(Notice, filter(None, (wall.take_trouble(), told)))
             yield event
 

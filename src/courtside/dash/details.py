@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -13,10 +13,11 @@ import numpy as np
 from courtside.config import Config, Threshold
 from courtside.dash.cards import read_config, verdict_of, verdict_words
 from courtside.dash.glossary import explain
+from courtside.dash.judging import Judgement, Spans
 from courtside.dash.lines import LineFiles, Row, Table, as_number, read_newest, sample_steps
 from courtside.dash.series import Axis, Clock, listed, make_clock, make_series, names_needed, plain
-from courtside.health.verdict import ThresholdResult, Verdict, VerdictTracker, window_words
-from courtside.metric_names import EPISODES, GAMES, count_of, is_evaluation
+from courtside.health.verdict import ThresholdResult, VerdictTracker, window_words
+from courtside.metric_names import is_evaluation
 from courtside.options import field_docs
 from courtside.plain_files import read_record
 from courtside.presets import PRESETS
@@ -37,13 +38,11 @@ FIRST = (
     "eval/episodic_return",
 )
 """Metrics that come before the others of their group."""
-COUNTS = (EPISODES, GAMES)
-"""What can only be counted: anything else there is damage."""
 MOST_POINTS = 5_000
 PHASE_POINTS, CLOCK_POINTS = 200, 200
 
 
-def describe_run(files: LineFiles, run: Path) -> dict[str, Any]:
+def describe_run(files: LineFiles, run: Path, judge: Judge) -> dict[str, Any]:
     """All that the page of a run needs beside its curves."""
     config, record = read_config(run), read_record(run / VERDICT)
     names = metric_names(files, run)
@@ -51,7 +50,7 @@ def describe_run(files: LineFiles, run: Path) -> dict[str, Any]:
     return {
         "config": describe_settings(config),
         "sizes": describe_sizes(config),
-        "thresholds": describe_thresholds(files, run, config),
+        "thresholds": describe_thresholds(judge, run, config),
         "verdict": verdict_of(record),
         "verdict_words": verdict_words(record),
         "metrics": names,
@@ -112,19 +111,26 @@ def written(value: Any) -> str:
 # --- thresholds ----------------------------------------------------------------------------------------------------
 
 
-def describe_thresholds(files: LineFiles, run: Path, config: Config) -> list[dict[str, Any]]:
+Judge = Callable[[Path, tuple[Threshold, ...]], list[Judgement] | None]
+"""How thresholds stand; None where that is not known yet."""
+
+
+def describe_thresholds(judge: Judge, run: Path, config: Config) -> list[dict[str, Any]]:
     """How each threshold stands now, and between which steps it held."""
     if not config.thresholds:
         return []
-    verdict, held = judge(config.thresholds, read_judged(files, run, config.thresholds))
-    rows = [_describe_threshold(result, spans) for result, spans in zip(verdict.results, held, strict=True)]
+    judged = judge(run, config.thresholds)
+    if judged is None:
+        rows = [_describe_unjudged(threshold) for threshold in config.thresholds]
+    else:
+        rows = [_describe_threshold(*each) for each in judged]
     told = read_record(run / VERDICT).get("results")
     if isinstance(told, list) and len(told) == len(rows):
         return [row | _as_told(one) for row, one in zip(rows, told, strict=True)]
     return rows
 
 
-def _describe_threshold(result: ThresholdResult, held: list[list[int]]) -> dict[str, Any]:
+def _describe_threshold(result: ThresholdResult, held: Spans) -> dict[str, Any]:
     return {
         "metric": result.metric, "op": result.op, "target": result.target, "window": window_words(result),
         "value": plain(result.value), "worst": plain(result.worst), "holds": result.passed,
@@ -132,50 +138,20 @@ def _describe_threshold(result: ThresholdResult, held: list[list[int]]) -> dict[
     }  # fmt: skip
 
 
+def _describe_unjudged(threshold: Threshold) -> dict[str, Any]:
+    """As long as its rows are being gone through."""
+    (blank,) = VerdictTracker((threshold,)).verdict().results
+    return _describe_threshold(blank, []) | {"holds": None, "reason": "its log is being read"}
+
+
 def _as_told(told: Any) -> dict[str, Any]:
-    """How it stands by the verdict of a finished run, which is exact where a page may have seen a sample."""
+    """How it stands by the verdict of a finished run."""
     told = told if isinstance(told, dict) else {}
     since = plain(told.get("since_step"))
     return {
         "value": plain(told.get("value")), "worst": plain(told.get("worst")), "holds": told.get("passed") is True,
         "since_step": None if since is None else int(since), "reason": str(told.get("reason", "")),
     }  # fmt: skip
-
-
-def read_judged(files: LineFiles, run: Path, thresholds: Iterable[Threshold]) -> list[Row]:
-    """Rows of metrics and evaluations in order, with what the thresholds look at; of a huge file a sample."""
-    judged = [threshold.metric for threshold in thresholds]
-    rows = []
-    for name in (METRICS, EVALS):
-        wanted = [metric for metric in judged if is_evaluation(metric) == (name == EVALS)]
-        rows += rows_of(files.read(run / name, [*names_needed(wanted), *map(count_of, wanted)]))
-    return sorted(rows, key=lambda row: row["update"])
-
-
-def rows_of(table: Table) -> list[Row]:
-    """The same numbers row by row; a blank where there is none. In a table NaN is a blank, or a number that is none."""
-    names = list(table.columns)
-    counts = {
-        name: np.where(np.isfinite(column), column, np.nan) for name, column in table.columns.items() if name in COUNTS
-    }
-    columns = [column.tolist() for column in (table.columns | counts).values()]
-    rows = (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
-    return [{name: None if value != value else value for name, value in row.items()} for row in rows]
-
-
-def judge(thresholds: tuple[Threshold, ...], rows: Iterable[Row]) -> tuple[Verdict, list[list[list[int]]]]:
-    """The verdict as it stands, and the stretches of steps in which each threshold held."""
-    tracker, held = VerdictTracker(thresholds), [[] for _ in thresholds]
-    for row in rows:
-        tracker.add([row])
-        for spans, since in zip(held, tracker.since(), strict=True):
-            if since is None:
-                continue
-            if spans and spans[-1][0] == since:
-                spans[-1][1] = int(row["step"])
-            else:
-                spans.append([since, int(row["step"])])
-    return tracker.verdict(), held
 
 
 # --- metrics -------------------------------------------------------------------------------------------------------

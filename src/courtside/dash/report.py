@@ -19,6 +19,7 @@ from courtside.config import Config
 from courtside.dash import details, groups
 from courtside.dash.bundle import data_url, fill_page
 from courtside.dash.cards import make_card, read_config
+from courtside.dash.judging import judge
 from courtside.dash.lines import LineFiles
 from courtside.dash.liveness import pulse_of
 from courtside.dash.opinions import Opinions, finding_json
@@ -125,7 +126,7 @@ def answer_run(files: LineFiles, name: str, run: Path, config: Config, metrics: 
     found = [finding_json(each, card.score_name, metrics) for each in Opinions(files).look(run, None)]
     about = {"card": card.to_json(), "parent": parent_of(name), "parts": parts}
     return {
-        "run": about | details.describe_run(files, run),
+        "run": about | details.describe_run(files, run, judge),
         "findings": {"findings": found, "looked_at": card.step},
         "events": {"events": read_story(run)},
     }

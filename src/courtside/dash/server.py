@@ -27,6 +27,7 @@ from starlette.types import ASGIApp
 from courtside.dash import details, groups, turning
 from courtside.dash.cards import Cards, Stamped, read_config
 from courtside.dash.guard import LOCAL_NAMES, Guard, Tokens
+from courtside.dash.judging import Judges
 from courtside.dash.lines import LineFiles
 from courtside.dash.opinions import Opinions, finding_json
 from courtside.dash.playable import is_ours, list_episodes
@@ -63,7 +64,7 @@ class Dash:
     files: LineFiles = field(default_factory=LineFiles)
 
     def __post_init__(self) -> None:
-        self.cards, self.opinions = Cards(self.shelf), Opinions(self.files)
+        self.cards, self.opinions, self.judges = Cards(self.shelf), Opinions(self.files), Judges()
         self._groups: dict[str, tuple[Any, float, dict[str, Any]]] = {}
         self._replays: Any = None
         self._stages: Any = None
@@ -87,7 +88,7 @@ class Dash:
         walls = (self.shelf.file(run, name) for name in (WALL, STAGE))
         parts = {"wall": any(path.is_file() for path in walls), "replays": len(list_episodes(run, read_config(run)))}
         about = {"card": self._card(self.cards.one(name)), "parent": parent_of(name), "parts": parts}
-        return about | details.describe_run(self.files, run)
+        return about | details.describe_run(self.files, run, self.judges.look)
 
     def series(self, asked: Request) -> Any:
         _, run = self._asked(asked)

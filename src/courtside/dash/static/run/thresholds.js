@@ -50,5 +50,6 @@ function askedCell({ op, target, window }) {
 
 function holdsCell({ holds, since_step: since, reason }) {
   const words = reason || (since === null ? "" : `since step ${count(since)}`);
-  return [holdsBadge(holds), words ? el("span", { class: "under" }, words) : null];
+  const badge = holds === null ? el("span", { class: "muted" }, "not known yet") : holdsBadge(holds);
+  return [badge, words ? el("span", { class: "under" }, words) : null];
 }

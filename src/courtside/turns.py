@@ -37,7 +37,8 @@ class Turn:
 def read_turn(word: str, config: Config) -> Turn:
     """`500:learning_rate=1e-4`, or an error that says what is wrong with it."""
     left, _, value = (part.strip() for part in word.partition("="))
-    update, _, setting = (part.strip() for part in left.partition(":"))
+    update, _, name = (part.strip() for part in left.partition(":"))
+    setting = name.replace("-", "_")
     known = SCHEDULES[config.family]
     if not (update.isdecimal() and len(update) <= MOST_DIGITS and setting and value):
         raise ConfigError(

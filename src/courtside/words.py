@@ -21,11 +21,11 @@ def merge_words(base: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
     return tuple({word.partition("=")[0].strip(): word for word in (*base, *more)}.values())
 
 
-def word_faults(flag: str, words: Iterable[str], example: str) -> list[str]:
-    """One sentence for each word that is not `name=value`."""
+def word_faults(flag: str, words: Iterable[str], example: str, form: str = "NAME=VALUE") -> list[str]:
+    """One sentence for each word that is not `name=value`; `form` is what the flag's words are made of."""
     parts = [(word, word.partition("=")) for word in words]
     return [
-        f"{flag} has the word {word!r}, but each must be NAME=VALUE, such as {example}."
+        f"{flag} has the word {word!r}, but each must be {form}, such as {example}."
         for word, (name, equals, value) in parts
         if not (name.strip() and equals and value.strip())
     ]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from courtside.cli import main
-from courtside.session import STOPPING
+from courtside.stop_signals import STOPPING
 
 ENDLESS = (
     "--num-envs",

@@ -11,6 +11,7 @@ import pytest
 from chromium import courtside, needs_browser, page_server
 from made_runs import make_run
 from served import serve
+from test_groups import POPULATION, make_population
 from test_server import HOLDER
 
 from courtside import knobs, runlog
@@ -79,6 +80,13 @@ class TestWhoMay:
             assert "courtside watch --knobs" in told["error"]
         assert knobs.waiting(runs / LIVE) == []
 
+    def test_a_wrong_token_is_told_to_people_and_to_programs(self, served):
+        page, data = served.get("/?knobs=wrong"), served.get(f"/api/knobs?name={LIVE}&knobs=wrong")
+        assert (page.status, data.status) == (401, 401)
+        assert b"not the one that `courtside watch` printed last" in page.body
+        assert page.headers["content-type"].startswith("text/html")
+        assert "printed last" in data.json["error"]
+
     def test_without_the_flag_nobody_may(self, runs):
         with serve(runs) as closed:
             assert closed.get(f"/api/knobs?name={LIVE}").json == {"enabled": False, "allowed": False}
@@ -121,7 +129,8 @@ class TestWhatMay:
 
     def test_what_stands_now(self, served):
         rate, clip, entropy = served.get(f"/api/knobs?name={LIVE}").json["settings"]
-        assert (rate["name"], rate["flag"], rate["value"]) == ("learning_rate", "--learning-rate", "2.5e-4")
+        assert (rate["name"], rate["flag"], rate["value"]) == ("learning_rate", "--learning-rate", "linear(0.00025, 0)")
+        assert rate["planned"] == rate["value"]
         assert rate["now"] == pytest.approx(2.5e-4 * 0.6), "40 of 100 updates of a rate that is annealed"
         assert (clip["now"], entropy["now"]) == (0.2, 0.01)
 
@@ -172,6 +181,35 @@ class TestWhatMay:
         for _ in range(knobs.MOST_WISHES):
             knobs.put(runs / LIVE, Wish("checkpoint"))
         assert "wait already" in post(served, TURN)[1]["error"]
+
+    def test_what_was_turned_is_told_beside_what_was_planned(self, served, runs):
+        kept = (runs / LIVE / "config.json").read_bytes()
+        record = json.loads(kept)
+        record["run"]["turns"] = ["30:learning_rate=1e-4", "90:learning_rate=1e-5"]
+        (runs / LIVE / "config.json").write_text(json.dumps(record))
+        try:
+            rate, *_ = served.get(f"/api/knobs?name={LIVE}").json["settings"]
+            assert (rate["value"], rate["planned"], rate["now"]) == ("constant(0.0001)", "linear(0.00025, 0)", 1e-4)
+        finally:
+            (runs / LIVE / "config.json").write_bytes(kept)
+
+    def test_a_member_cannot_be_stopped_alone(self, tmp_path):
+        make_population(tmp_path)
+        member = tmp_path / POPULATION / "members" / "00"
+        (member / "knobs").mkdir()
+        name = f"{POPULATION}/members/00"
+        with serve(tmp_path, knobs="right") as found:
+            process = subprocess.Popen([sys.executable, "-c", HOLDER, str(member)], stdout=subprocess.PIPE)
+            with process as holder:
+                assert holder.stdout is not None
+                holder.stdout.readline()
+                assert found.get(f"/api/knobs?name={name}").json["can_stop"] is False
+                assert "member of a population" in post(found, {"kind": "stop"}, name=name)[1]["error"]
+                assert post(found, TURN, name=name)[0] == 200
+                knobs.open_box(tmp_path / POPULATION)
+                knobs.mark_paused(tmp_path / POPULATION, True)
+                assert found.get(f"/api/run?name={name}").json["card"]["state"] == "paused"
+                holder.kill()
 
     def test_a_paused_run_is_shown_as_such(self, served, runs):
         knobs.mark_paused(runs / LIVE, True)

@@ -115,11 +115,11 @@ def test_a_population_is_a_distribution(served):
 def test_a_search_is_told_with_its_trials_and_is_not_written_to(served, runs):
     before = (runs / SEARCH / STUDY).read_bytes(), sorted(path.name for path in (runs / SEARCH).iterdir())
     found = served.get(f"/api/search?name={SEARCH}").json
-    assert [(trial["number"], trial["score"]) for trial in found["trials"]] == [(0, 0.5), (1, 1.5)]
+    assert [(trial["number"], trial["score"]) for trial in found["trials"]] == [(1, 1.5), (0, 0.5)]
     assert {axis["name"] for axis in found["axes"]} >= {"gamma", "learning_rate"}
     assert found["stages"][0]["done"] == 2
     (winner,) = found["leaderboard"]
-    assert (winner["passed"], winner["of"], winner["median_steps"]) == (1, 2, 5_000)
+    assert (winner["passed"], winner["of"], winner["median_steps"]) == (1, 2, None), "half of the seeds never passed"
     assert "fresh seeds" in found["plan"]
     assert before == ((runs / SEARCH / STUDY).read_bytes(), sorted(path.name for path in (runs / SEARCH).iterdir()))
 

@@ -15,7 +15,7 @@ import courtside
 import courtside.config
 from courtside import checkpoint
 from courtside.config import Config
-from courtside.session import STOPPING
+from courtside.stop_signals import STOPPING
 
 HERE = Path(__file__).parent
 SMALL = (

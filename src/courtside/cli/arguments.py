@@ -65,10 +65,10 @@ def pull_words(args: list[str], flag: str, example: str) -> tuple[list[str], lis
     return words, kept
 
 
-def take_words(flag: str, rest: deque[str], example: str) -> list[str]:
+def take_words(flag: str, rest: deque[str], example: str, form: str = "NAME=VALUE") -> list[str]:
     """NAME=VALUE words up to the next flag or plain word, which have no such sign in them."""
     found = [rest.popleft()] if rest else [""]
-    if faults := word_faults(flag, found, example):
+    if faults := word_faults(flag, found, example, form):
         raise ConfigError(faults[0])
     while rest and "=" in rest[0] and not rest[0].startswith("-"):
         found.append(rest.popleft())

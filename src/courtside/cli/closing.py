@@ -146,7 +146,9 @@ def next_commands(result: Result, config: Config | None) -> list[str]:
     if result.finished and result.score_stop is None:
         more = _more_steps(result, config)
         commands["train on"] = f"courtside resume {run} --total-timesteps {more}"
-    if config is not None and config.run.tensorboard:
-        hint = "" if find_spec("tensorboard") else "   (first: pip install tensorboard)"
-        commands["see curves"] = f"tensorboard --logdir {shlex.quote(str(result.run_dir.parent))}{hint}"
+    folder = shlex.quote(str(result.run_dir.parent))
+    hint = "" if find_spec("starlette") else '   (first: pip install "courtside[watch]")'
+    commands["see curves"] = f"courtside watch {folder}{hint}"
+    if config is not None and config.run.tensorboard and find_spec("tensorboard"):
+        commands["or"] = f"tensorboard --logdir {folder}"
     return [f"{about + ':':<11} {command}" for about, command in commands.items()]

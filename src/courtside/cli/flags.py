@@ -57,8 +57,12 @@ UNUSED_VALUES = {"wandb_entity", "hf_entity", "minibatch_size", "num_iterations"
 of the other family."""
 
 
-EXAMPLES = {"opponent": "blue=random", "turns": "500:learning_rate=1e-4", "": "view_size=5"}
-"""Part of a flag -> one of its words."""
+FORMS = {
+    "opponent": ("blue=random", "NAME=VALUE"),
+    "turns": ("500:learning_rate=1e-4", "UPDATE:NAME=VALUE"),
+    "": ("view_size=5", "NAME=VALUE"),
+}
+"""Part of a flag -> one of its words, and what it is made of."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +211,7 @@ def _take_values(written: str, words: deque[str], kind: Any) -> list[str]:
     if get_origin(kind) is not tuple:
         return [_plain(words.popleft(), kind)]
     if kind in WORD_LISTS:
-        return take_words(written, words, next(word for name, word in EXAMPLES.items() if name in written))
+        return take_words(written, words, *next(told for name, told in FORMS.items() if name in written))
     found = words.popleft().strip("()[]").replace(",", " ").split()
     while words and parse_whole(words[0]) is not None:
         found.append(words.popleft())

@@ -28,6 +28,7 @@ they have the token that is printed. With --knobs runs that train can also be tu
 whoever has the token that is printed for that. Ctrl-C ends it; the runs go on."""
 
 PORT = 8337
+DEFAULT_FOLDER = "runs"
 INSTALL = 'pip install "courtside[watch]"'
 
 
@@ -62,7 +63,10 @@ def secret_page(address: str) -> Iterator[str]:
 
 def make_parser() -> Parser:
     parser = Parser("watch", ABOUT)
-    parser.add_argument("runs", metavar="RUNS_DIR", nargs="?", default="runs", help="folder of runs (default: runs)")
+    parser.add_argument(
+        "runs", metavar="RUNS_DIR", nargs="?", default=DEFAULT_FOLDER,
+        help=f"folder of runs (default: {DEFAULT_FOLDER}, which may appear later)",
+    )  # fmt: skip
     parser.add_argument(
         "--port", metavar="N", type=whole_number("--port", 0, 65_535), default=PORT,
         help=f"port to listen on (default: {PORT}); 0 takes any that is free",
@@ -81,7 +85,7 @@ def make_parser() -> Parser:
 def find_folder(name: str) -> Path:
     """The folder of runs; one run stands for the folder that it lies in."""
     folder = Path(name)
-    if not folder.is_dir():
+    if not folder.is_dir() and not (name == DEFAULT_FOLDER and not folder.exists()):
         raise ConfigError(f"There is no folder {name}; train something first (`courtside train`), or name another one.")
     return folder.resolve().parent if (folder / CONFIG).is_file() else folder.resolve()
 
@@ -109,6 +113,12 @@ def listen(host: str, port: int) -> socket.socket:
     """A socket that is bound already, so that a port in use is one sentence."""
     try:
         kind, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise ConfigError(
+            f"--host is {host}, which is no address that is known here ({error.strerror}); give one of this machine's own, "
+            "or 0.0.0.0 for all of them."
+        ) from error
+    try:
         return _bind(socket.socket(kind, socket.SOCK_STREAM), address)
     except OSError as error:
         raise ConfigError(

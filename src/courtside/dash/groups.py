@@ -22,10 +22,11 @@ from courtside.metric_names import score_metric
 from courtside.plain_files import read_bytes
 from courtside.population.curves import CURVE_POINTS, LEVELS
 from courtside.population.results import Member, read_results, sentence
+from courtside.presets.files import BEST
 from courtside.runlog import Row
 from courtside.statistics import quantiles, wilson_interval
 from courtside.storage import json_ready
-from courtside.tune.trials import SEARCH, STUDY, FinalRow, Search, Trial, read_search
+from courtside.tune.trials import SEARCH, STUDY, FinalRow, Search, Trial, place_of, read_search
 
 MOST_COMPARED = 12
 MOST_TRIALS = 2_000
@@ -116,12 +117,20 @@ def describe_search(run: Path) -> dict[str, Any]:
     return {
         "stages": [asdict(stage) | {"done": sum(t.stage == stage.number for t in trials)} for stage in search.stages],
         "axes": describe_axes(search),
-        "trials": [describe_trial(trial) for trial in trials[-MOST_TRIALS:]],
+        "trials": [
+            describe_trial(trial) | {"rank": place} for place, trial in enumerate(by_rank(trials, search.winner))
+        ],
         "importance": find_shares(search, first),
         "leaderboard": [describe_final(row) for row in search.finals],
         "plan": describe_plan(search),
+        "best": f"courtside train {run.parent.name}/{run.name}/{BEST}" if search.finished else None,
         "trouble": trouble,
     }
+
+
+def by_rank(trials: Sequence[Trial], winner: int | None) -> list[Trial]:
+    """As the report ranks settings, the winner first; of very many those that came furthest."""
+    return sorted(trials, key=lambda trial: place_of(trial, winner))[:MOST_TRIALS]
 
 
 def read_trials_of(run: Path) -> tuple[list[Trial], str]:
@@ -151,10 +160,16 @@ def describe_axes(search: Search) -> list[dict[str, Any]]:
     return [
         {
             "name": part.get("name"), "log": bool(part.get("log")), "low": plain(part.get("low")),
-            "high": plain(part.get("high")), "from_one": bool(part.get("from_one")), "values": part.get("values"),
+            "high": plain(part.get("high")), "from_one": bool(part.get("from_one")), "values": in_order(part.get("values")),
         }
         for part in search.space
     ]  # fmt: skip
+
+
+def in_order(values: Any) -> Any:
+    """Choices as an axis shows them: numbers from the lowest to the highest."""
+    is_numbers = isinstance(values, list) and all(type(value) in (int, float) for value in values)
+    return sorted(values) if is_numbers else values
 
 
 def describe_trial(trial: Trial) -> dict[str, Any]:
@@ -177,11 +192,11 @@ def find_shares(search: Search, first: Sequence[Trial]) -> list[dict[str, Any]] 
 
 
 def describe_final(row: FinalRow) -> dict[str, Any]:
-    passed, steps = sum(row.passed), sorted(step for step in row.steps_to_pass if step is not None)
+    passed, steps = sum(row.passed), [math.inf if step is None else step for step in row.steps_to_pass]
     low, high = wilson_interval(passed, len(row.passed))
     return {
         "name": row.name, "passed": passed, "of": len(row.passed), "low": low, "high": high, "score": plain(row.score),
-        "median_steps": steps[len(steps) // 2] if steps else None, "worst_tenth": plain(row.worst_tenth),
+        "median_steps": plain(np.median(steps or [math.inf])), "worst_tenth": plain(row.worst_tenth),
         "settings": json_ready(row.settings),
     }  # fmt: skip
 
@@ -189,13 +204,12 @@ def describe_final(row: FinalRow) -> dict[str, Any]:
 def describe_plan(search: Search) -> str:
     if not search.stages:
         return "The plan is being made: the speed of this machine is measured first."
-    parts = [f"{stage.trials} settings for {stage.steps:,} steps with {stage.seeds} seeds" for stage in search.stages]
-    minutes = math.ceil(search.seconds / 60)
-    spent = (
-        f" {'It took' if search.finished else 'So far it took'} {minutes} {'minute' if minutes == 1 else 'minutes'}."
-        if minutes
-        else ""
-    )
+    parts = [
+        f"{stage.trials} settings for {stage.steps:,} steps with {stage.seeds} {'seed' if stage.seeds == 1 else 'seeds'}"
+        for stage in search.stages
+    ]
+    taken = f"{search.seconds:.0f} s" if search.seconds < 120 else f"{search.seconds / 60:.0f} minutes"
+    spent = f" {'It took' if search.finished else 'So far it took'} {taken}." if search.seconds else ""
     return f"{'; then '.join(parts)}; then a final round on {len(search.final_seeds) or 16} fresh seeds.{spent}"
 
 

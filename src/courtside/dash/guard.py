@@ -7,6 +7,7 @@ takes a token of its own, also on this machine.
 from __future__ import annotations
 
 import hmac
+import html
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -90,10 +91,12 @@ class Guard:
             return self._let_in(asked, shown)
         if asked.method == "POST" and not self._tokens.holds("knobs", asked):
             return say({"error": "Knobs are turned with the address that `courtside watch --knobs` printed."}, 403)
+        if wrong := next((name for name in ("token", "knobs") if asked.query_params.get(name)), None):
+            return refuse(
+                asked, f"The {wrong} token in this address is not the one that `courtside watch` printed last."
+            )
         may_look = self._tokens.token is None or any(self._tokens.holds(name, asked) for name in ("token", "knobs"))
-        if may_look:
-            return None
-        return say({"error": "Open the address with the token that `courtside watch` printed."}, 401)
+        return None if may_look else refuse(asked, "Open the address with the token that `courtside watch` printed.")
 
     def _let_in(self, asked: Request, shown: list[str]) -> Response:
         """Keep tokens in cookies, so that they do not stay in the address."""
@@ -103,3 +106,11 @@ class Guard:
             word = getattr(self._tokens, name)
             response.set_cookie(self._tokens.cookie(name, asked), word, httponly=True, samesite="strict")
         return response
+
+
+def refuse(asked: Request, sentence: str) -> Response:
+    """For people who open a page, or for the page that asks."""
+    if asked.url.path.startswith("/api/"):
+        return say({"error": sentence}, 401)
+    text = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>courtside watch</title><p>{html.escape(sentence)}</p></html>'
+    return Response(text, 401, media_type="text/html; charset=utf-8")

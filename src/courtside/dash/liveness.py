@@ -11,6 +11,7 @@ from typing import Literal
 from courtside.holding import LOCK
 from courtside.knobs import FOLDER, PAUSED, is_paused
 from courtside.plain_files import open_plain
+from courtside.population.members import FOLDER as MEMBERS
 from courtside.population.members import member_dirs
 from courtside.runlog import TIMING
 
@@ -28,7 +29,8 @@ def pulse_of(folder: Path) -> Pulse:
     """Of a run or a population."""
     if not is_live(folder):
         return ""
-    return "paused" if is_paused(folder) else "training"
+    population = folder.parent.parent if folder.parent.name == MEMBERS else folder  # its members wait as one
+    return "paused" if is_paused(folder) or is_paused(population) else "training"
 
 
 def is_live(folder: Path) -> bool:

@@ -14,7 +14,7 @@ from courtside.dash.shelf import Shelf, parent_of
 from courtside.errors import ConfigError
 from courtside.plain_files import is_plain_folder
 from courtside.replanning import schedules_of
-from courtside.schedules import value_at
+from courtside.schedules import value_at, write_schedule
 from courtside.setting_types import flag_of
 from courtside.turns import Turn, add_turn, config_at, settled
 
@@ -27,6 +27,7 @@ def describe(shelf: Shelf, name: str, run: Path, card: Card) -> dict[str, Any]:
         "why_no_turn": _why_no_turn(config),
         "can_stop": parent_of(name) is None,
         "paused": card.state == "paused",
+        "finished": card.state == "finished",
         "waiting": len(knobs.waiting(run)),
         "settings": [] if config is UNREADABLE else _settings(config, card),
     }
@@ -35,12 +36,13 @@ def describe(shelf: Shelf, name: str, run: Path, card: Card) -> dict[str, Any]:
 def _settings(config: Config, card: Card) -> list[dict[str, Any]]:
     """Each with what it says in force, and the number that this is at the moment."""
     now = config_at(config, card.step // config.batch_size)
-    plan, schedules = config.num_updates * config.batch_size, schedules_of(now)
+    plan, schedules, planned = config.num_updates * config.batch_size, schedules_of(now), schedules_of(config)
     return [
         {
             "name": name,
             "flag": flag_of(name),
-            "value": getattr(now.learning, name),
+            "value": write_schedule(schedules[name]),
+            "planned": write_schedule(planned[name]),
             "now": value_at(schedules[name], min(card.step, plan), plan),
         }
         for name in SCHEDULES[config.family]

@@ -116,7 +116,7 @@ def _beyond_any_episode(case: Case) -> Finding | None:
     if since is None or beyond.mean() < 0.1:
         return None
     evidence = (
-        f"The critic promises {number(value.late())} on average, but the best episodes paid {number(highest(np.abs(paid.values)))}.",
+        f"The critic promises up to {number(highest(np.abs(value.values[since:])))} on average, but the best episodes paid {number(highest(np.abs(paid.values)))}.",
         *([f"--gamma is {config.gamma:g}."] if config.gamma > PATIENT else []),
     )
     patient = config.gamma > PATIENT

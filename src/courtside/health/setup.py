@@ -14,7 +14,10 @@ from courtside.health.history import Case
 from courtside.health.outcome import EARLY, certainty, is_failing, is_solved, progress, shortfall
 from courtside.health.stretches import LENGTH, RETURN, cut, episode_counts, held_since, highest, median
 from courtside.schedules import write_schedule
+from courtside.turns import turns_of
 
+RATES = ("learning_rate", "learn_rate")
+"""How settings end that are rates."""
 LARGE_OBSERVATION = 100.0
 """Largest number in a batch of observations that a network takes well."""
 WIDE_OBSERVATION = 30.0
@@ -110,8 +113,8 @@ def time_limit(case: Case) -> Finding | None:
 def schedule_ended_early(case: Case) -> Finding | None:
     rate = case.history["charts/actor_learn_rate" if case.config.is_off_policy else "charts/learning_rate"]
     top = highest(rate)
-    if not top > 0:
-        return None
+    if not top > 0 or any(turn.setting.endswith(RATES) for turn in turns_of(case.config)):
+        return None  # a rate that was turned by hand is what somebody wanted
     over = rate <= DEAD_RATE * top
     since = held_since(over)
     if since is None or (len(rate) - since) / len(rate) < DEAD_RATE_SHARE:

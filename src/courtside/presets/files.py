@@ -70,7 +70,7 @@ def _read_record(path: Path) -> dict[str, Any]:
     if path.is_dir():
         raise ConfigError(f"{path} is a folder, but a preset is a name or a file; {_in_folder(path)}.")
     if not path.exists():
-        raise ConfigError(f"There is no preset file {path}; `courtside presets` lists the built-in presets.")
+        raise ConfigError(f"There is no preset file or run at {path}; `courtside presets` lists the built-in presets.")
     try:
         record = json.loads(path.read_bytes())
     except OSError as error:

@@ -25,7 +25,7 @@ from courtside.statistics import wilson_interval
 from courtside.tune.axes import same, short, word
 from courtside.tune.importance import Importance, find_importance
 from courtside.tune.space import changes
-from courtside.tune.trials import WINNER, FinalRow, Search, Settings, Trial, read_search
+from courtside.tune.trials import WINNER, FinalRow, Search, Settings, Trial, place_of, read_search
 
 REPORT, TRIALS, PLOTS = "report.md", "trials.csv", "plots"
 SHOWN_IN_TERMINAL, SHOWN_IN_REPORT = 5, 30
@@ -93,13 +93,7 @@ def rank(trials: Iterable[Trial], winner: int | None = None) -> tuple[Trial, ...
         origin = trial.number if trial.origin is None else trial.origin
         if origin not in furthest or trial.stage > furthest[origin].stage:
             furthest[origin] = trial
-    return tuple(sorted(furthest.values(), key=lambda t: _place(t, winner)))
-
-
-def _place(trial: Trial, winner: int | None) -> tuple[Any, ...]:
-    """What trials are ordered by; one whose score is not a number comes last of its stage."""
-    score = trial.score if math.isfinite(trial.score) else -math.inf
-    return (trial.number != winner, -trial.stage, -score, trial.number)
+    return tuple(sorted(furthest.values(), key=lambda t: place_of(t, winner)))
 
 
 def passes(hits: int, of: int) -> str:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -166,3 +167,9 @@ def _tupled(kind: type, record: dict[str, Any]) -> dict[str, Any]:
     """JSON knows lists only."""
     tuples = {field.name for field in fields(kind) if str(field.type).startswith("tuple")}
     return {name: tuple(value) if name in tuples else value for name, value in record.items()}
+
+
+def place_of(trial: Trial, winner: int | None) -> tuple[Any, ...]:
+    """What trials are ordered by; one whose score is not a number comes last of its stage."""
+    score = trial.score if math.isfinite(trial.score) else -math.inf
+    return (trial.number != winner, -trial.stage, -score, trial.number)

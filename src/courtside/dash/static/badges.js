@@ -15,7 +15,7 @@ export function stateBadge(state) {
 }
 
 export function verdictBadge(verdict) {
-  if (!VERDICTS[verdict]) return el("span", { class: "muted" }, "open");
+  if (!VERDICTS[verdict]) return el("span", { class: "muted" }, "not yet");
   const [shape, kind, word] = VERDICTS[verdict];
   return el("span", { class: `pill ${kind}` }, sign(shape), word);
 }

@@ -12,10 +12,15 @@ const MEANINGS = {
   e: ["Noise scale", "How far exploration moves actions, before any annealing by score."],
 };
 
+/** So many times more, or less, is hardly meant. */
+const FAR = 100;
+
 export class Knob {
-  constructor(name, onTurn) {
+  /** `onTurn` says whether the value was taken, `onDoubt` hears why it is not sent yet. */
+  constructor(name, onTurn, onDoubt) {
     const [title, meaning] = MEANINGS[name] ?? [name, ""];
-    Object.assign(this, { title, onTurn, now: null });
+    Object.assign(this, { title, onTurn, onDoubt, now: null, asked: null });
+    this.plan = el("span", { class: "under mono" });
     const id = `knob-${name}`;
     this.shown = el("output", { class: "mono", for: id });
     this.field = el("input", { id, type: "text", autocomplete: "off", spellcheck: "false", "aria-describedby": `${id}-about` });
@@ -36,28 +41,35 @@ export class Knob {
       el("label", { for: id }, title),
       el("span", { class: "muted small" }, "now ", this.shown),
       el("span", { class: "row" }, this.field, this.buttons),
+      this.plan,
       el("span", { id: `${id}-about`, class: "under" }, meaning),
     );
   }
 
-  set({ value, now }, canTurn) {
+  set({ value, now, planned }, canTurn) {
     this.now = now;
     setText(this.shown, number(now));
-    this.shown.title = value;
-    this.field.placeholder = value;
+    setText(this.plan, value === planned ? `as planned: ${planned}` : `${value}; planned: ${planned}`);
     for (const part of [this.field, ...this.buttons]) part.disabled = !canTurn;
   }
 
+  /** Of what stands in the field, or of what it is now. */
   fill(factor) {
-    this.field.value = String(Number((this.now * factor).toPrecision(3)));
+    const typed = Number(this.field.value || NaN);
+    this.field.value = String(Number(((Number.isNaN(typed) ? this.now : typed) * factor).toPrecision(3)));
     this.field.focus();
   }
 
-  submit(event) {
+  /** A value that was refused stays, to be mended; one that is far off is asked for twice. */
+  async submit(event) {
     event.preventDefault();
     const value = this.field.value.trim();
-    if (!value) return this.field.focus();
-    this.field.value = "";
-    this.onTurn(value);
+    this.field.focus();
+    const times = Number(value) / this.now;
+    const isFar = Number.isFinite(times) && this.now > 0 && (times > FAR || (times > 0 && times < 1 / FAR));
+    const isSure = this.asked === value;
+    this.asked = isFar ? value : null;
+    if (isFar && !isSure) return this.onDoubt(`${value} is ${times > 1 ? `${number(times)} times` : `1/${number(1 / times)} of`} what it is now. Press Turn again to do it.`);
+    if (await this.onTurn(value)) this.field.value = "";
   }
 }

@@ -6,6 +6,7 @@ import { report } from "../embedded.js";
 import { Knob } from "./knob.js";
 
 const SURE_SECONDS = 5;
+const TOLD_SECONDS = 30;
 const SOON = 300;
 /** The server gives an answer that is no older than this to all who ask the same. */
 const SHARED = 600;
@@ -32,11 +33,13 @@ export class Knobs {
   set(known) {
     this.known = known;
     this.isOff = !known.enabled;
-    this.node.hidden = this.isOff;
+    this.node.hidden = this.isOff || known.finished;
     if (this.isOff) return;
+    if (this.isHeard === false && known.why_not === null) this.onTaken(); // it is trained again
+    this.isHeard = known.why_not === null;
     const why = known.allowed ? known.why_not : "Open the address with ?knobs= that the terminal shows to turn them here.";
     const canAsk = why === null;
-    setText(this.why, why ?? known.why_no_turn ?? "A number holds from the next update to the end; schedules such as linear(1e-4, 0) run over the whole plan.");
+    setText(this.why, why ?? known.why_no_turn ?? "A number holds from the next update to the end; a schedule such as linear(1e-4, 0) is that of the whole run, joined where the run stands.");
     this.rates.hidden = this.buttons.hidden = !canAsk;
     if (canAsk) this.showRates(known);
     setText(this.pause, known.paused ? "Go on" : "Pause");
@@ -48,7 +51,7 @@ export class Knobs {
     for (const setting of settings) {
       if (!this.knobs.has(setting.name)) {
         const turn = (value) => this.wish({ kind: "turn", setting: setting.name, value }, `${knob.title} ${value}`);
-        const knob = new Knob(setting.name, turn);
+        const knob = new Knob(setting.name, turn, (doubt) => this.complain(doubt));
         this.knobs.set(setting.name, knob);
         this.rates.append(knob.node);
       }
@@ -56,16 +59,22 @@ export class Knobs {
     }
   }
 
+  /** Whether the server took it; the run comes later. */
   async wish(wanted, words) {
-    this.fault = "";
+    Object.assign(this, { fault: "", told: words, toldAt: performance.now() });
     try {
-      this.told = words;
       this.set(await send("knobs", { name: this.name }, wanted));
       this.follow();
+      return true;
     } catch (fault) {
-      Object.assign(this, { fault: fault.message, told: "" });
-      this.tell();
+      this.complain(fault.message);
+      return false;
     }
+  }
+
+  complain(sentence) {
+    Object.assign(this, { fault: sentence, told: "" });
+    this.tell();
   }
 
   /** Looks again soon, until the run has taken what was asked of it. */
@@ -80,6 +89,7 @@ export class Knobs {
 
   tell() {
     const { waiting } = this.known;
+    if (!waiting && performance.now() - this.toldAt > TOLD_SECONDS * 1000) this.told = "";
     const words = waiting
       ? `Asked: ${this.told || "something"}. The run takes it when the updates under way are done.`
       : this.told

@@ -44,7 +44,10 @@ class ReplayPage {
 
   async load(id) {
     replace(this.stage, el("p", { role: "status" }, "The episode is being played. The first one takes some seconds."));
-    const answer = await ask("replay", { name: this.name, episode: id });
+    const answer = await ask("replay", { name: this.name, episode: id }).catch((fault) => {
+      replace(this.stage, el("p", { role: "alert" }, `This episode cannot be shown. ${fault.message}`));
+      throw fault;
+    });
     this.open = id;
     this.player = new Player(this.name, id, answer);
     replace(this.stage, this.player.node);

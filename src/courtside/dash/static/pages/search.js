@@ -2,13 +2,13 @@
 
 import { ask, poll } from "../api.js";
 import { isLive, stateBadge } from "../badges.js";
-import { choice, el, fillOptions, Part, replace, section } from "../dom.js";
+import { choice, el, fillOptions, Part, replace, section, setText } from "../dom.js";
 import { failed } from "../fault.js";
 import { percent, plural } from "../format.js";
 import { asked, runPath, showTrail } from "../links.js";
 import { identity } from "../run/head.js";
 import { parallelCoordinates } from "../search/parallel.js";
-import { byScore } from "../search/scales.js";
+import { byRank } from "../search/scales.js";
 import { slices } from "../search/slices.js";
 import { importanceBars, makeLeaderboard, makeTrialTable, stageList } from "../search/tables.js";
 
@@ -43,7 +43,7 @@ class SearchPage {
 
   parts() {
     const panel = { class: "panel" };
-    this.noLeaders = el("p", { class: "muted" }, "No settings have come through the last stage yet.");
+    this.noLeaders = el("p", { class: "muted" }, NO_LEADERS);
     return el(
       "div",
       { class: "body", hidden: true },
@@ -52,7 +52,7 @@ class SearchPage {
       section(
         "All settings at once",
         panel,
-        el("p", { class: "muted" }, "Each line is a trial. The best one is thickest; the best share is drawn strongly."),
+        el("p", { class: "muted" }, "Each line is a trial. The winner, or who leads so far, is thickest; the best share is drawn strongly."),
         this.parallel.node,
       ),
       el(
@@ -100,10 +100,12 @@ class SearchPage {
     this.known = await ask("search", { name: this.name }).catch((fault) =>
       failed(fault, this.name, this.known ? null : this.head.node),
     );
-    const { card, stages, plan, trouble, importance, leaderboard } = this.known;
+    const { card, stages, plan, trouble, importance, leaderboard, best } = this.known;
     showTrail([card.name, runPath(card.name, "search")]);
     this.body.hidden = false;
-    this.head.set({ card, stages, plan, trouble });
+    this.head.set({ card, stages, plan, trouble, best });
+    const isFinal = stages.length > 0 && stages.every(({ done, trials }) => done >= trials);
+    setText(this.noLeaders, isFinal ? "The final round is under way: the best settings and the preset, on fresh seeds." : NO_LEADERS);
     this.importance.set({ importance });
     this.setLeaders(leaderboard);
     this.setStages(stages);
@@ -135,7 +137,7 @@ class SearchPage {
 
   drawTrials(axes, trials) {
     this.table ??= makeTrialTable(axes);
-    this.table.setRows([...trials].sort(byScore).slice(0, MOST_TRIALS));
+    this.table.setRows([...trials].sort(byRank).slice(0, MOST_TRIALS));
     const words =
       trials.length > MOST_TRIALS
         ? `The best ${MOST_TRIALS} of ${plural(trials.length, "trial")}.`
@@ -144,14 +146,17 @@ class SearchPage {
   }
 }
 
+const NO_LEADERS = "No settings have come through the last stage yet.";
+
 const noTrials = () => el("p", { class: "muted" }, "No trial has a score yet.");
 
-function headParts({ card, stages, plan, trouble }) {
+function headParts({ card, stages, plan, trouble, best }) {
   return [
     el("h1", {}, `${card.title}: a search`),
     identity(card),
     el("div", { class: "row" }, stateBadge(card.state), plan),
     stageList(stages),
     trouble ? el("p", { class: "muted" }, trouble) : null,
+    best ? el("p", {}, "To train with the winner: ", el("code", {}, best)) : null,
   ];
 }

@@ -38,7 +38,7 @@ export class Player {
         this.details,
       ),
     );
-    this.node.addEventListener("keydown", (event) => this.key(event));
+    document.addEventListener("keydown", (event) => this.node.isConnected && this.key(event));
     this.chooseAgent(0);
   }
 
@@ -144,9 +144,10 @@ export class Player {
     this.button.textContent = "Play";
   }
 
-  /** Space plays and the arrows step, wherever in the player the focus is; controls with keys of their own keep them. */
+  /** Space plays and the arrows step, wherever the focus is; controls with keys of their own keep them. */
   key(event) {
-    if (event.target.closest("input, select") || (event.key === " " && event.target.closest("button"))) return;
+    if (event.ctrlKey || event.altKey || event.metaKey || event.target.closest?.("input, select")) return;
+    if (event.key === " " && event.target.closest?.("button, a")) return;
     const steps = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (steps) this.seek(this.frame + steps);
     else if (event.key === " ") this.toggle();

@@ -2,9 +2,11 @@
 
 import { ask } from "../api.js";
 import { translate } from "../chart/curves.js";
+import { AXES } from "../controls.js";
 import { el, setText } from "../dom.js";
 import { report } from "../embedded.js";
 import { number } from "../format.js";
+import { asked } from "../links.js";
 import { ChartCard } from "./chart_card.js";
 import { groupOf, groupTitle } from "./metric_groups.js";
 
@@ -17,7 +19,7 @@ const DISTURBING = new Set(["rewound", "resumed", "notice", "knob"]);
 export class Board {
   constructor(name, onView) {
     Object.assign(this, { name, onView, cards: new Map(), groups: new Map(), visible: new Set() });
-    this.view = { kind: "step", weight: 0, log: false, range: null, extent: [0, 1] };
+    this.view = { kind: "step", weight: 0, log: false, range: null, extent: [0, 1], last: null, ...askedView() };
     this.known = { thresholds: [], findings: [], events: [], score: null, clock: null };
     this.note = el("p", { class: "muted small", role: "status" });
     this.empty = el("p", { class: "muted", hidden: true }, "No metric has this in its name.");
@@ -112,7 +114,9 @@ export class Board {
 
   take(answer, cards) {
     this.known.clock = answer.clock ?? null;
-    if (!this.view.range) this.view.extent = widened(this.view.extent, Object.values(answer.series));
+    this.view.extent = [0, Math.max(this.view.extent[1], ends(answer, this.view.kind, this.view.range))];
+    if (this.view.last) this.view.range = this.lastPart(this.view.last);
+    this.onView(this.view);
     for (const card of cards) card.show(answer.series[card.metric] ?? { x: [], mean: [], low: [], high: [] });
     setText(
       this.note,
@@ -123,7 +127,7 @@ export class Board {
   /** Changes the common view. Smoothing and scale are drawn at once; the axis and the range also need finer points. */
   setView(changes) {
     const isNewAxis = "kind" in changes && changes.kind !== this.view.kind;
-    Object.assign(this.view, changes, isNewAxis ? { range: null, extent: [0, 1] } : {});
+    Object.assign(this.view, changes, isNewAxis ? { range: null, last: null, extent: [0, 1] } : {});
     const needsPoints = isNewAxis || "range" in changes;
     for (const card of this.cards.values()) card.isStale ||= needsPoints;
     if (!isNewAxis) for (const card of this.cards.values()) card.draw();
@@ -131,10 +135,22 @@ export class Board {
     this.onView(this.view);
   }
 
+  /** Whether there is such a range. */
   zoom(range) {
     const [least, most] = this.view.extent;
     const [from, to] = [Math.max(least, this.whole(range[0])), Math.min(most, this.whole(range[1]))];
-    if (from < to) this.setView({ range: from <= least && to >= most ? null : [from, to] });
+    if (from < to) this.setView({ range: from <= least && to >= most ? null : [from, to], last: null });
+    return from < to;
+  }
+
+  /** The newest share of a run, also as it grows. */
+  showLast(share) {
+    this.setView({ range: this.lastPart(share), last: share });
+  }
+
+  lastPart(share) {
+    const end = this.view.extent[1];
+    return [this.whole(end * (1 - share)), end];
   }
 
   /** Steps and updates are whole numbers, seconds are not. */
@@ -143,7 +159,7 @@ export class Board {
   }
 
   reset() {
-    if (this.view.range) this.setView({ range: null });
+    if (this.view.range) this.setView({ range: null, last: null });
   }
 
   /** Shows only metrics with all words in their names. */
@@ -157,7 +173,15 @@ export class Board {
 
 const isPlaced = (mark) => mark.x !== null;
 
-/** The range that holds all curves, so that charts stand under each other in the same scale. */
-function widened([, end], curves) {
-  return [0, curves.reduce((most, { x }) => Math.max(most, x.at(-1) ?? 0), end)];
+/** Where the curves end, so that charts stand under each other in the same scale; the run's end where only a part is drawn. */
+function ends({ series, clock }, kind, range) {
+  const newest = clock?.[kind]?.at(-1) ?? 0;
+  return range ? newest : Object.values(series).reduce((most, { x }) => Math.max(most, x.at(-1) ?? 0), newest);
+}
+
+/** What the address says of the view. */
+function askedView() {
+  const [from, to] = ["from", "to"].map((key) => Number(asked(key) ?? NaN));
+  const kind = AXES.map(([axis]) => axis).find((axis) => axis === asked("x")) ?? "step";
+  return { kind, log: asked("log") === "1", range: from < to ? [from, to] : null };
 }

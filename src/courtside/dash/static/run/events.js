@@ -40,14 +40,15 @@ export class EventList {
 
   render() {
     const newestFirst = [...this.events].reverse();
-    replace(this.list, (this.all ? newestFirst : newestFirst.slice(0, FEW)).map(eventItem));
-    this.more.hidden = this.events.length <= FEW;
+    const rarer = newestFirst.filter(({ kind }, index) => kind !== "checkpoint" || index === 0);
+    replace(this.list, (this.all ? newestFirst : rarer.slice(0, FEW)).map(eventItem));
+    this.more.hidden = this.events.length === Math.min(rarer.length, FEW);
     this.more.textContent = this.all ? "Show only the newest" : `Show all ${plural(this.events.length, "event")}`;
   }
 }
 
 function eventItem({ kind, step, time, text }) {
-  const disturbs = kind === "notice" || kind === "rewound";
+  const disturbs = ["notice", "rewound", "knob"].includes(kind);
   return el(
     "li",
     { class: disturbs ? "disturbs" : null },

@@ -1,7 +1,8 @@
 // The controls over the charts; they act on all of them.
 
 import { AXES, smoothingSlider, toggleButton } from "../controls.js";
-import { choice, el, replace } from "../dom.js";
+import { choice, el, replace, setText } from "../dom.js";
+import { remember } from "../links.js";
 
 const SPANS = [
   ["1", "whole run"],
@@ -17,17 +18,19 @@ export class Toolbar {
     this.spans = choice("Show", [...SPANS, OWN_RANGE], "1", (share) => share && this.showLast(Number(share)));
     this.bounds = [0, 1].map((index) => this.boundInput(index));
     this.resetButton = el("button", { type: "button", disabled: true, onclick: () => board.reset() }, "Reset zoom");
+    this.wrong = el("span", { role: "status", class: "bad small" });
     this.jumps = el("nav", { class: "jumps", "aria-label": "Groups of charts" });
     this.node = el(
       "div",
       { class: "toolbar", role: "group", "aria-label": "How the charts are drawn" },
       this.filterField(),
-      choice("Along", AXES, "step", (kind) => board.setView({ kind })),
+      choice("Along", AXES, board.view.kind, (kind) => board.setView({ kind })),
       smoothingSlider((weight) => board.setView({ weight })),
-      toggleButton("Log scale", false, (log) => board.setView({ log })),
+      toggleButton("Log scale", board.view.log, (log) => board.setView({ log })),
       this.spans,
       el("span", { class: "field wide-only" }, "from", this.bounds[0], "to", this.bounds[1]),
       this.resetButton,
+      this.wrong,
       this.jumps,
     );
   }
@@ -55,24 +58,24 @@ export class Toolbar {
   typed() {
     const [least, most] = this.board.view.extent;
     const [from, to] = this.bounds.map((input) => input.value);
-    this.board.zoom([from === "" ? least : Number(from), to === "" ? most : Number(to)]);
+    const isRange = this.board.zoom([from === "" ? least : Number(from), to === "" ? most : Number(to)]);
+    setText(this.wrong, isRange ? "" : `There is nothing from ${from || least} to ${to || most}.`);
   }
 
   showLast(share) {
-    const end = this.board.view.extent[1];
-    share === 1 ? this.board.reset() : this.board.zoom([end * (1 - share), end]);
+    share === 1 ? this.board.reset() : this.board.showLast(share);
   }
 
   /** Follows the view, whoever changed it. */
-  follow({ range, extent }) {
+  follow({ kind, log, range, last }) {
     this.resetButton.disabled = !range;
+    setText(this.wrong, "");
     this.bounds.forEach((input, index) => {
-      input.value = range ? Math.round(range[index]) : "";
+      if (input !== document.activeElement) input.value = range ? Math.round(range[index]) : "";
     });
-    const isAtEnd = !range || range[1] === extent[1];
-    const share = range ? (range[1] - range[0]) / extent[1] : 1;
-    const known = isAtEnd && SPANS.find(([value]) => Math.abs(Number(value) - share) < 0.005);
-    this.spans.querySelector("select").value = known ? known[0] : OWN_RANGE[0];
+    this.spans.querySelector("select").value = last ? String(last) : range ? OWN_RANGE[0] : "1";
+    const [from, to] = last || !range ? [] : range;
+    remember({ x: kind === "step" ? null : kind, log: log ? "1" : null, from, to });
   }
 
   setGroups(groups) {

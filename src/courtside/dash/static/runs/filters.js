@@ -14,7 +14,7 @@ const CHOICES = {
 
 /** Every word must occur somewhere in what is known of the run. */
 export function matches(card, text) {
-  const verdict = { pass: "passed", fail: "failed" }[card.verdict] ?? "open";
+  const verdict = { pass: "passed", fail: "failed" }[card.verdict] ?? "not yet";
   const known = [
     card.name,
     card.title,
@@ -22,6 +22,7 @@ export function matches(card, text) {
     card.algo,
     card.kind,
     card.state,
+    `seed ${card.seed}`,
     card.verdict,
     verdict,
     ...(card.findings ?? []).map((finding) => finding.title),

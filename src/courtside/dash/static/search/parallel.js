@@ -2,7 +2,7 @@
 
 import { svg } from "../dom.js";
 import { number } from "../format.js";
-import { byScore, position, scoreAxis, ticks } from "./scales.js";
+import { byRank, position, scoreAxis, ticks } from "./scales.js";
 
 const HEIGHT = 300;
 const TOP = 44;
@@ -12,7 +12,7 @@ const STEP = 132;
 
 /** `best` is the share of trials to draw strongly; the others stay pale. */
 export function parallelCoordinates(axes, trials, best) {
-  const scored = trials.filter((trial) => trial.score !== null).sort(byScore);
+  const scored = trials.filter((trial) => trial.score !== null).sort(byRank);
   if (scored.length === 0) return null;
   const all = [...axes, scoreAxis(scored)];
   const width = 2 * SIDE + STEP * (all.length - 1);

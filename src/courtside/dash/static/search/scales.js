@@ -35,4 +35,5 @@ export function scoreAxis(trials) {
   return { name: "score", log: false, low: Math.min(...scores), high: Math.max(...scores), values: null };
 }
 
-export const byScore = (one, other) => (other.score ?? -Infinity) - (one.score ?? -Infinity);
+/** The winner first, then who came furthest, then the higher score. */
+export const byRank = (one, other) => one.rank - other.rank;

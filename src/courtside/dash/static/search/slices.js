@@ -1,14 +1,14 @@
 // One small picture for each setting: its value along, the score upright.
 
 import { el, svg } from "../dom.js";
-import { byScore, position, scoreAxis, ticks } from "./scales.js";
+import { byRank, position, scoreAxis, ticks } from "./scales.js";
 
 const WIDTH = 240;
 const HEIGHT = 130;
 const EDGE = 12;
 
 export function slices(axes, trials, best) {
-  const scored = trials.filter((trial) => trial.score !== null).sort(byScore);
+  const scored = trials.filter((trial) => trial.score !== null).sort(byRank);
   if (scored.length === 0) return null;
   const strong = Math.max(1, Math.round(scored.length * best));
   return el(

@@ -266,6 +266,25 @@ class TestInABrowser:
         assert all(rate == pytest.approx(3e-3) for update, rate in rates(trained) if update > turn.update)
         assert all(rate < 2e-3 for update, rate in rates(trained) if update <= turn.update)
 
+    def test_what_is_far_off_is_asked_for_twice_and_what_is_refused_stays(self, browser, addresses, trained):
+        page = browser.new_page()
+        page.goto(addresses[1])
+        page.goto(f"{addresses[0]}run?name={trained.name}")
+        field, turn = (
+            page.get_by_label("Clip range", exact=True),
+            page.get_by_role("button", name="Turn the clip range"),
+        )
+        before = runlog.read_config(trained).run.turns
+        field.fill("1e9")
+        turn.click()
+        page.get_by_text("Press Turn again to do it").wait_for()
+        field.fill("linear(0.2")
+        turn.click()
+        page.get_by_text("not a schedule").wait_for()
+        assert field.input_value() == "linear(0.2"
+        assert runlog.read_config(trained).run.turns == before
+        page.close()
+
     def test_it_pauses_goes_on_and_stops(self, page, addresses, trained):
         plain, with_token = addresses
         page.goto(with_token)

@@ -95,6 +95,19 @@ def test_markup_in_a_name_is_shown_as_text(page, address):
     assert page.locator("main img").count() == 0
 
 
+def test_a_population_can_be_zoomed(page, address):
+    page.goto(f"{address}population?name={POPULATION}")
+    box = page.locator(".u-over").first.bounding_box()
+    page.mouse.move(box["x"] + 5, box["y"] + 50)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 200, box["y"] + 60)
+    page.mouse.up()
+    button = page.get_by_role("button", name="Reset zoom")
+    assert button.is_enabled()
+    page.keyboard.press("Escape")
+    assert button.is_disabled()
+
+
 def test_a_population_and_its_worst_member(page, address):
     page.goto(f"{address}population?name={POPULATION}")
     page.locator("canvas").first.wait_for()
@@ -126,6 +139,54 @@ def test_an_episode_can_be_gone_through(page, address, trained):
     shown = page.locator("img.screen")
     assert shown.evaluate("image => image.decode().then(() => image.naturalWidth)") > 50
     assert "frame=1" in shown.get_attribute("src")
+
+
+def test_the_view_of_a_run_is_in_its_address(page, address):
+    page.goto(f"{address}run?name={SICK}")
+    page.locator("canvas").first.wait_for()
+    page.locator(".toolbar select").first.select_option("update")
+    page.get_by_role("button", name="Log scale").click()
+    field = page.get_by_label("Show from")
+    field.fill("40")
+    field.press("Enter")
+    page.wait_for_url(re.compile("x=update.*from=40"))
+    page.reload()
+    page.locator("canvas").first.wait_for()
+    assert page.get_by_label("Show from").input_value() == "40"
+    assert page.locator(".toolbar select").first.input_value() == "update"
+    assert page.get_by_role("button", name="Log scale").get_attribute("aria-pressed") == "true"
+    page.get_by_label("Show up to").fill("30")
+    page.get_by_label("Show up to").press("Enter")
+    page.get_by_text("There is nothing from 40 to 30.").wait_for()
+
+
+def test_the_last_part_of_a_run_is_followed(page, address, trained):
+    page.goto(f"{address}run?name={trained}")
+    page.locator("canvas").first.wait_for()
+    page.locator(".toolbar select").nth(1).select_option("0.1")
+    page.wait_for_function("() => document.querySelector('[aria-label=\"Show from\"]').value !== ''")
+    first = int(page.get_by_label("Show from").input_value())
+    page.wait_for_function(f"() => Number(document.querySelector('[aria-label=\"Show from\"]').value) > {first}")
+    assert page.locator(".toolbar select").nth(1).input_value() == "0.1"
+
+
+def test_a_finger_chooses_a_range(browser, address):
+    context = browser.new_context(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(f"{address}run?name={SICK}")
+    page.locator(".u-over").first.wait_for()
+    page.evaluate(FINGER)
+    page.wait_for_url(re.compile(r"from=\d+&to=\d+"))
+    context.close()
+
+
+FINGER = """() => {
+  const chart = document.querySelector(".u-over"), { left, top } = chart.getBoundingClientRect();
+  const touches = (x) => ({ touches: [new Touch({ identifier: 1, target: chart, clientX: left + x, clientY: top + 30 })] });
+  chart.dispatchEvent(new TouchEvent("touchstart", touches(50)));
+  chart.dispatchEvent(new TouchEvent("touchmove", touches(150)));
+  chart.dispatchEvent(new TouchEvent("touchend", { touches: [] }));
+}"""
 
 
 def test_the_wall_moves_and_one_env_is_enlarged(page, address, trained):

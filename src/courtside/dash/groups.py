@@ -41,11 +41,13 @@ MOST_ROWS = 1_000_000_000
 
 def describe_population(run: Path) -> dict[str, Any]:
     """Members, their curves as quantiles and one by one, and the chance to pass by a step."""
-    reader, metric = RowReader(), score_metric(read_config(run))
+    reader, config = RowReader(), read_config(run)
+    metric = score_metric(config)
     results = read_results(run, reader)
     curves = results.curves
     return {
         "score_name": metric,
+        "levels": [{"op": each.op, "target": each.value} for each in config.thresholds if each.metric == metric],
         "members": [finite(asdict(member)) for member in results.members],
         "curves": {
             "steps": list(curves.steps), "levels": list(curves.levels),

@@ -1,9 +1,16 @@
 // What is drawn on a chart beside its curves: windows in which a threshold held, the threshold, findings, events, and a moment.
 //
-// Marks are {held: [[from, to]], levels: [{y, words}], findings: [{x, words, sick}], events: [{x, kind}], moment: x}, all optional, in the units of the axes.
+// Marks are {held: [[from, to]], levels: [{y, words}], findings: [{x, words, sick}], events: [{x, disturbs, words?}], moment: x}, all optional, in the units of the axes.
 
 import uPlot from "../vendor/uplot/uPlot.esm.js";
 import { colour } from "../colours.js";
+import { number } from "../format.js";
+
+/** A threshold as a line with its words. */
+export const thresholdLevel = (op, target) => ({
+  y: target,
+  words: `asked: ${op.replace(">=", "≥").replace("<=", "≤")} ${number(target)}`,
+});
 
 const TICK = 6;
 const GAP = 4;
@@ -80,7 +87,8 @@ function drawUpright(u, x, name, dash) {
 }
 
 /** A tick at the bottom; what disturbed the run is a longer one in the colour of a warning. */
-function drawEvent(u, { x, disturbs }) {
+function drawEvent(u, { x, disturbs, words }) {
+  if (x < u.scales.x.min || x > u.scales.x.max) return;
   const at = u.valToPos(x, "x", true);
   const bottom = u.bbox.top + u.bbox.height;
   stroke(
@@ -92,6 +100,9 @@ function drawEvent(u, { x, disturbs }) {
       [at, bottom - TICK * (disturbs ? 2 : 1) * uPlot.pxRatio],
     ],
   );
+  if (!words) return;
+  const isLate = at > u.bbox.left + u.bbox.width * 0.7;
+  write(u, words, "warn", at + (isLate ? -GAP : GAP) * uPlot.pxRatio, bottom - GAP * uPlot.pxRatio, isLate ? "right" : "left");
 }
 
 function stroke(u, name, dash, [from, to]) {

@@ -8,6 +8,7 @@ import { colour } from "../colours.js";
 import { duration, short } from "../format.js";
 import { logKind, smooth } from "./curves.js";
 import { markHooks } from "./marks.js";
+import { dragByTouch } from "./touch.js";
 
 const COLUMNS = 4;
 const LINE = 3;
@@ -58,6 +59,7 @@ export class Plot {
     this.u?.destroy();
     this.logScale = this.log ? logKind(this.curves) : null;
     this.u = new uPlot(this.options(), this.table(), this.host);
+    if (this.onSelect) dragByTouch(this.u, () => this.selected(this.u));
   }
 
   fit() {

@@ -2,6 +2,7 @@
 
 import { ask, poll } from "../api.js";
 import { holdsBadge, isLive, progressBar, progressWords, skippedWords, stateBadge, verdictBadge } from "../badges.js";
+import { thresholdLevel } from "../chart/marks.js";
 import { Plot } from "../chart/plot.js";
 import { toggleButton } from "../controls.js";
 import { el, Part, replace, section } from "../dom.js";
@@ -29,8 +30,10 @@ class PopulationPage {
   constructor(name) {
     Object.assign(this, { name, known: null, everyMember: true, pointed: null });
     this.head = new Part(el("header", { class: "panel head" }), headParts);
-    this.curves = chartFigure("Curves of all members", 300);
-    this.chance = chartFigure("Chance to pass by step", 200, [0, 100]);
+    const onSelect = (from, to) => this.zoom([from, to]);
+    this.curves = chartFigure("Curves of all members", 300, { onSelect });
+    this.chance = chartFigure("Chance to pass by step", 200, { onSelect, yRange: [0, 100] });
+    document.addEventListener("keydown", (event) => event.key === "Escape" && this.zoom(null));
     this.table = new Table({
       caption: "Members",
       columns: memberColumns(name),
@@ -55,7 +58,13 @@ class PopulationPage {
     for (const kind of ["mouseleave", "focusout"]) this.table.body.addEventListener(kind, () => this.point(null));
   }
 
+  zoom(range) {
+    this.resetButton.disabled = range === null;
+    for (const { plot } of [this.curves, this.chance]) plot.set({ range });
+  }
+
   switch() {
+    this.resetButton = el("button", { type: "button", disabled: true, onclick: () => this.zoom(null) }, "Reset zoom");
     const button = toggleButton("Draw every member", true, (isOn) => {
       this.everyMember = isOn;
       this.drawCurves();
@@ -64,7 +73,8 @@ class PopulationPage {
       "div",
       { class: "tools" },
       button,
-      el("span", { class: "muted" }, "Point at a row of the table to see that member’s curve."),
+      this.resetButton,
+      el("span", { class: "muted" }, "Point at a row of the table to see that member’s curve; drag over a chart to zoom."),
     );
   }
 
@@ -96,7 +106,8 @@ class PopulationPage {
     const members = Object.entries(each)
       .filter(([member]) => this.everyMember || member === this.pointed)
       .map(([member, points]) => this.memberCurve(member, points));
-    this.curves.plot.set({ curves: steps.length ? [...members, median] : members });
+    const wanted = this.known.levels.map(({ op, target }) => thresholdLevel(op, target));
+    this.curves.plot.set({ curves: steps.length ? [...members, median] : members, marks: { levels: wanted } });
     const last = middle?.at(-1);
     this.curves.tell(
       `${score}. The strong line is the median of the members, the band holds the middle ${percent(levels.at(-1) - levels[0])} of them; steps run from left to right.`,
@@ -140,7 +151,7 @@ class PopulationPage {
 }
 
 /** A figure with a title, a plot and a line of words. */
-function chartFigure(title, height, yRange = null) {
+function chartFigure(title, height, options) {
   const host = el("div", { class: "plot", role: "img" });
   const words = el("p", { class: "explanation" });
   const node = el("figure", { class: "chart large" }, el("figcaption", {}, el("h2", {}, title)), host, words);
@@ -148,7 +159,7 @@ function chartFigure(title, height, yRange = null) {
     words.textContent = text;
     host.setAttribute("aria-label", label);
   };
-  return { node, plot: new Plot(host, { height, yRange }), tell };
+  return { node, plot: new Plot(host, { height, ...options }), tell };
 }
 
 function headParts({ card, sentences, worst, skipped }) {

@@ -2,10 +2,10 @@
 
 import { ask } from "../api.js";
 import { translate } from "../chart/curves.js";
+import { thresholdLevel } from "../chart/marks.js";
 import { AXES } from "../controls.js";
 import { el, setText } from "../dom.js";
 import { report } from "../embedded.js";
-import { number } from "../format.js";
 import { asked } from "../links.js";
 import { ChartCard } from "./chart_card.js";
 import { groupOf, groupTitle } from "./metric_groups.js";
@@ -64,10 +64,7 @@ export class Board {
     const { thresholds, findings, events, score } = this.known;
     const own = thresholds.filter((threshold) => threshold.metric === metric);
     return {
-      levels: own.map(({ op, target }) => ({
-        y: target,
-        words: `asked: ${op.replace(">=", "≥").replace("<=", "≤")} ${number(target)}`,
-      })),
+      levels: own.map(({ op, target }) => thresholdLevel(op, target)),
       held: own
         .flatMap(({ held }) => held)
         .map((ends) => ends.map((step) => this.at(step)))
@@ -76,7 +73,13 @@ export class Board {
         .filter((finding) => (finding.metric ?? score) === metric)
         .map((finding) => ({ x: this.at(finding.since_step), words: finding.title, sick: finding.sick }))
         .filter(isPlaced),
-      events: events.map(({ step, kind }) => ({ x: this.at(step), disturbs: DISTURBING.has(kind) })).filter(isPlaced),
+      events: events
+        .map(({ step, kind, text }) => ({
+          x: this.at(step),
+          disturbs: DISTURBING.has(kind),
+          words: metric === score && kind === "knob" ? `◐ ${text.replace(/ from update.*/, "")}` : null,
+        }))
+        .filter(isPlaced),
     };
   }
 

@@ -94,7 +94,7 @@ function stateCell(card) {
 }
 
 function scoreCell(card) {
-  const best = card.best_eval === null ? null : el("span", { class: "under" }, `best evaluation ${number(card.best_eval)}`);
+  const best = card.best_eval === null ? null : el("span", { class: "under" }, `best eval ${number(card.best_eval)}`);
   return [el("span", { title: card.score_name }, number(card.score)), best];
 }
 

@@ -17,11 +17,12 @@ import pytest
 from courtside import checkpoint, knobs, presets, runlog, session
 from courtside.cli.closing import exit_status, stopped_lines
 from courtside.config import override
-from courtside.errors import CheckpointError
+from courtside.errors import CheckpointError, ConfigError
 from courtside.events import Notice, Progress, Turned
 from courtside.holding import hold
 from courtside.knobs import Wish
-from courtside.population.members import member_dirs
+from courtside.population import session as population
+from courtside.population.members import create_folders, member_dirs
 from courtside.turns import turns_of
 
 SMALL = {
@@ -151,7 +152,7 @@ def killed(folder, family):
     """PPO or a replay; saved rarely, but for the first moment."""
     config = small(folder)
     if family == "mad4pg":
-        sizes = {"total_timesteps": 8_000, "num_envs": 4, "num_steps": 4, "pretrain": 200, "tensorboard": False}
+        sizes = {"total_timesteps": 3_200, "num_envs": 4, "num_steps": 4, "pretrain": 200, "tensorboard": False}
         config = override(presets.find_preset("tennis"), **sizes, buffer_size=2_000, batch_size=16, hidden_sizes=(8,))
     return override(config, checkpoint_seconds=1e6, eval_every=0, snapshots=20, runs_dir=str(folder))
 
@@ -359,21 +360,23 @@ class TestPopulation:
         assert any("not all trained at the same time" in note for note in view.notes())
         assert [runlog.read_config(folder).run.turns for folder in (run, *member_dirs(run))] == [(), (), ()]
 
-    def test_members_that_are_processes_keep_turns_of_their_own(self, tmp_path):
-        world = {
-            "env_id": "gym:CartPole-v1",
-            "num_envs": 2,
-            "num_steps": 16,
-            "workers": "serial",
-            "total_timesteps": 640,
-        }
-        config = dataclasses.replace(small(tmp_path, **world, seeds=2), thresholds=())
-        run = session.train(config).run_dir
-        first = member_dirs(run)[0]
+    def test_members_that_are_processes_keep_turns_of_their_own(self, tmp_path, monkeypatch):
+        """A resume gives them the population's length, and nothing else; nobody is trained here."""
+        config = dataclasses.replace(
+            small(tmp_path, env_id="gym:CartPole-v1", workers="serial", seeds=2), thresholds=()
+        )
+        run = create_folders(config)
+        first, second = member_dirs(run)
         runlog.write_config(first, override(runlog.read_config(first), turns=["5:ent_coef=0.3"]))
-        session.resume(run, total_timesteps=960)
-        assert [runlog.read_config(folder).run.turns for folder in member_dirs(run)] == [("5:ent_coef=0.3",), ()]
-        assert {runlog.read_config(folder).run.total_timesteps for folder in member_dirs(run)} == {960}
+
+        def refuse(*given):
+            raise ConfigError("not here")
+
+        monkeypatch.setattr(population, "_drive", refuse)
+        with pytest.raises(ConfigError, match="not here"):
+            population.resume(run, total_timesteps=32_768)
+        found = [(member.run.turns, member.run.total_timesteps) for member in map(runlog.read_config, (first, second))]
+        assert found == [(("5:ent_coef=0.3",), 32_768), ((), 32_768)]
 
     def test_stop(self, tmp_path):
         stopped = session.train(small(tmp_path, seeds=2), view=Asker(tmp_path, {2: [Wish("stop")]}))

@@ -14,6 +14,7 @@ from courtside import backend, checkpoint, loading, memory, recruit, rollout, ru
 from courtside.algos import team
 from courtside.config import Config, override
 from courtside.engines import make_engine
+from courtside.engines.blanks import blank_rollout
 from courtside.engines.jax_engine import JaxEngine
 from courtside.envs import duo, probe
 from courtside.errors import CheckpointError, ConfigError
@@ -268,7 +269,7 @@ def test_a_world_outside_jax_learns_and_goes_on_exactly(tmp_path):
     restored, _ = checkpoint.load(path, engine.template())
     assert_bit_equal(restored, state)
     features = np.full((2, 1, 3), 0.5, np.float32)
-    rollout_of = lambda: engine._empty_rollout(features)  # noqa: E731
+    rollout_of = lambda: blank_rollout(engine.team, engine.spec, features, False)  # noqa: E731
     keys = [jax.random.key(9), jax.random.key(9)]
     (one, _), (two, _) = (
         engine._update(engine.hyper, s, k, rollout_of()) for s, k in zip((restored, state), keys, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from courtside import config, presets, snapshots, train
+from courtside.turns import Turns
 
 
 def planned(**changes):
@@ -18,10 +19,18 @@ def test_moments_are_spread_over_the_run_and_leave_out_its_end():
 
 def test_chunks_stop_at_snapshots_evaluations_and_insurance_checks():
     settings = planned(total_timesteps=128 * 300, snapshots=4, eval_every=128 * 20, insure=True)
-    assert train.updates_until_pause(settings, 0) == 3, "the insurance looks every 3 updates"
+    assert train.updates_until_pause(settings, 0, Turns(settings)) == 3, "the insurance looks every 3 updates"
     plain = planned(total_timesteps=128 * 300, snapshots=4, eval_every=128 * 20)
-    assert [train.updates_until_pause(plain, u) for u in (0, 20, 60, 74, 75, 290)] == [20, 20, 15, 1, 5, 10]
-    assert train.updates_until_pause(planned(snapshots=0, eval_every=0, total_timesteps=128 * 300), 7) == 293
+    assert [train.updates_until_pause(plain, u, Turns(plain)) for u in (0, 20, 60, 74, 75, 290)] == [
+        20,
+        20,
+        15,
+        1,
+        5,
+        10,
+    ]
+    bare = planned(snapshots=0, eval_every=0, total_timesteps=128 * 300)
+    assert train.updates_until_pause(bare, 7, Turns(bare)) == 293
 
 
 def test_the_newest_moment_before_the_trouble_is_found(tmp_path):

@@ -174,7 +174,8 @@ def test_a_finger_chooses_a_range(browser, address):
     context = browser.new_context(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
     page = context.new_page()
     page.goto(f"{address}run?name={SICK}")
-    page.locator(".u-over").first.wait_for()
+    page.locator("figure.chart").first.scroll_into_view_if_needed()  # charts are made as they come into sight
+    page.locator(".u-over").first.wait_for(state="attached")
     page.evaluate(FINGER)
     page.wait_for_url(re.compile(r"from=\d+&to=\d+"))
     context.close()
@@ -220,7 +221,7 @@ def test_a_population_that_trains(page, address, runs):
 
 
 def test_a_search_that_goes_on(page, address, runs):
-    small = ("--total-timesteps", "300000", "--trials", "8", "--stages", "2", "--exp-name", "hunt", "--runs-dir", runs)
+    small = ("--total-timesteps", "200000", "--trials", "4", "--stages", "2", "--exp-name", "hunt", "--runs-dir", runs)
     with courtside("tune", "cartpole", *small, until=lambda: list(runs.glob("hunt-*/search.json"))) as found:
         page.set_default_timeout(120_000)
         page.goto(f"{address}search?name={found[0].parent.name}")

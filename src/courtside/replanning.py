@@ -7,11 +7,10 @@ from pathlib import Path
 
 from courtside import checkpoint
 from courtside.config import Config, override
-from courtside.config_groups import SCHEDULES
 from courtside.errors import ConfigError
-from courtside.schedules import Schedule, parse_schedule, value_at
+from courtside.schedules import Schedule, value_at
 from courtside.setting_types import flag_of
-from courtside.turns import config_at
+from courtside.turns import config_at, schedules_of
 
 
 def replan(config: Config, folders: Iterable[Path], total_timesteps: int | None) -> tuple[Config, list[str]]:
@@ -47,9 +46,3 @@ def _describe_one(name: str, schedule: Schedule, old: Config, new: Config, made:
     before, after = (f"{value_at(schedule, made, length):.4g}" for length in lengths)
     now = f"stays at {after} for now" if before == after else f"jumps from {before} to {after}"
     return f"{flag_of(name)} {now} and is {schedule.end:.4g} at step {lengths[1]:,}"
-
-
-def schedules_of(config: Config) -> dict[str, Schedule]:
-    """The settings of the run's family that are a number or a schedule, as the learner takes them."""
-    found = {name: parse_schedule(getattr(config.learning, name), flag_of(name)) for name in SCHEDULES[config.family]}
-    return found if config.is_off_policy else found | {"learning_rate": config.learning_rate}

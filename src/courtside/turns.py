@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from courtside.config import Config, override
 from courtside.config_groups import SCHEDULES
 from courtside.errors import ConfigError
-from courtside.schedules import parse_schedule
+from courtside.schedules import Schedule, parse_schedule
+from courtside.setting_types import flag_of
 from courtside.words import merge_words
 
 MOST_DIGITS = 12
@@ -59,6 +60,12 @@ def settled(value: str, name: str) -> str:
     if not all(0 <= number < math.inf for number in numbers):
         raise ConfigError(f"{name} is {value}, but it must be 0 or more, and finite.")
     return value if "(" in value else f"constant({value})"
+
+
+def schedules_of(config: Config) -> dict[str, Schedule]:
+    """The settings of the run's family that are a number or a schedule, as the learner takes them."""
+    found = {name: parse_schedule(getattr(config.learning, name), flag_of(name)) for name in SCHEDULES[config.family]}
+    return found if config.is_off_policy else found | {"learning_rate": config.learning_rate}
 
 
 def turns_of(config: Config) -> list[Turn]:

@@ -384,3 +384,9 @@ def test_a_run_counts_as_training_as_long_as_a_process_holds_its_lock(served, ru
         assert state() == "training"
         holder.kill()
     assert state() == "finished"
+
+
+def test_the_server_starts_without_jax():
+    """It would take seconds and 130 MB; only drawing and playing need it, and load it when they are asked for."""
+    code = "import sys, courtside.dash.server; sys.exit(bool({'jax', 'optuna', 'matplotlib'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

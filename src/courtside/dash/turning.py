@@ -13,10 +13,9 @@ from courtside.dash.liveness import pulse_of
 from courtside.dash.shelf import Shelf, parent_of
 from courtside.errors import ConfigError
 from courtside.plain_files import is_plain_folder
-from courtside.replanning import schedules_of
 from courtside.schedules import value_at, write_schedule
 from courtside.setting_types import flag_of
-from courtside.turns import Turn, add_turn, config_at, settled
+from courtside.turns import Turn, add_turn, config_at, schedules_of, settled
 
 
 def describe(shelf: Shelf, name: str, run: Path, card: Card) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from test_groups import POPULATION, make_population
 from test_server import HOLDER
 
 from courtside import knobs, runlog
+from courtside.dash import liveness
 from courtside.knobs import Wish
 from courtside.turns import turns_of
 
@@ -219,6 +221,17 @@ class TestWhatMay:
             assert served.get(f"/api/knobs?name={LIVE}").json["paused"]
         finally:
             knobs.mark_paused(runs / LIVE, False)
+
+    def test_a_paused_run_is_not_taken_for_a_dead_one_where_locks_cannot_be_asked_about(self, tmp_path, monkeypatch):
+        run = make_run(tmp_path, updates=40)
+        os.utime(run / runlog.TIMING, (0, 0))
+        monkeypatch.setattr(liveness, "_is_held", lambda path: None)
+        assert liveness.pulse_of(run) == ""
+        knobs.open_box(run)
+        knobs.mark_paused(run, True)
+        assert liveness.pulse_of(run) == "paused"
+        os.utime(run / "knobs" / "paused", (0, 0))
+        assert liveness.pulse_of(run) == "", "nobody has shown a sign of life for long"
 
     def test_an_insured_run_is_not_turned(self, served, runs):
         kept = (runs / LIVE / "config.json").read_bytes()

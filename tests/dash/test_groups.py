@@ -86,7 +86,7 @@ def test_lines_of_members_that_are_no_rows_are_skipped_and_counted(tmp_path, nam
             b"\n".join(
                 [
                     *ODD_LINES,
-                    b'{"step": 51712, "update": 101, "charts/episodic_return": [1], "charts/episodes": 1}',
+                    b'{"step": 51712, "update": 101, "charts/episodic_return": [1], "charts/episodes": "Infinity"}',
                     b"{half",
                 ]
             )

@@ -85,7 +85,8 @@ def make_parser() -> Parser:
 def find_folder(name: str) -> Path:
     """The folder of runs; one run stands for the folder that it lies in."""
     folder = Path(name)
-    if not folder.is_dir() and not (name == DEFAULT_FOLDER and not folder.exists()):
+    is_to_come = name == DEFAULT_FOLDER and not folder.exists()
+    if not folder.is_dir() and not is_to_come:
         raise ConfigError(f"There is no folder {name}; train something first (`courtside train`), or name another one.")
     return folder.resolve().parent if (folder / CONFIG).is_file() else folder.resolve()
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from courtside.dash.cards import make_spark, read_config
 from courtside.dash.details import differences, metric_names, read_series
-from courtside.dash.lines import LineFiles, as_number, parse
+from courtside.dash.lines import LineFiles, parse_numbers
 from courtside.dash.series import Axis, listed, plain
 from courtside.dash.shelf import kind_of, members_of
 from courtside.errors import ConfigError
@@ -72,19 +72,9 @@ class RowReader:
             lines = read_bytes(folder / name, MOST_ROWS).split(b"\n")[:-1]
         except FileNotFoundError:
             return []
-        rows = [row for line in lines if line.strip() and (row := _read_row(line)) is not None]
+        rows = [row for line in lines if line.strip() and (row := parse_numbers(line)) is not None]
         self.skipped += sum(bool(line.strip()) for line in lines) - len(rows)
         return rows
-
-
-def _read_row(line: bytes) -> Row | None:
-    """With numbers alone: what is counted with must not be text or a list."""
-    row = parse(line)
-    if row is None:
-        return None
-    return {name: as_number(value) for name, value in row.items()} | {
-        name: int(row[name]) for name in ("step", "update")
-    }
 
 
 def finite(record: dict[str, Any]) -> dict[str, Any]:

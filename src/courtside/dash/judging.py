@@ -7,7 +7,6 @@ nothing is told. No JAX here.
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 import time
@@ -17,9 +16,9 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from courtside.config import Threshold
-from courtside.dash.lines import TAIL_BYTES, Row, as_number, parse
+from courtside.dash.lines import TAIL_BYTES, Row, parse_numbers
 from courtside.health.verdict import ThresholdResult, VerdictTracker
-from courtside.metric_names import EPISODES, GAMES, is_evaluation
+from courtside.metric_names import is_evaluation
 from courtside.plain_files import open_plain
 from courtside.runlog import EVALS, METRICS
 
@@ -28,6 +27,7 @@ LOOK_SECONDS = 0.1
 PART_SECONDS, REST = 0.05, 2.0
 """Spent at a time in the thread, and how many times as long it rests then: the server has others to answer."""
 BLOCK_BYTES = 262_144
+FILES = (METRICS, EVALS)
 MOST_KEPT = 32
 """Runs whose logs need not be gone through again."""
 
@@ -85,8 +85,8 @@ class _Reading:
                 return False
             whole = block  # a line longer than all of ours: no row, and not worth its memory
         for line in whole.split(b"\n"):
-            if (row := parse(line)) is not None:
-                self._take(_numbers(row))
+            if (row := parse_numbers(line)) is not None:
+                self._take(row)
         self.size += len(whole) + len(newline)
         self.tail = (whole + newline)[-TAIL_BYTES:]
         return True
@@ -104,15 +104,6 @@ class _Reading:
     def told(self) -> list[Judgement]:
         held = ([list(span) for span in spans] for spans in self.held)
         return list(map(Judgement, self.tracker.verdict().results, held))
-
-
-def _numbers(row: Row) -> Row:
-    """The row with numbers alone; what can only be counted is a count, or nothing."""
-    numbers = {name: as_number(value) for name, value in row.items()}
-    for name in (EPISODES, GAMES):
-        if not math.isfinite(numbers.get(name) or 0.0):
-            numbers[name] = None
-    return numbers | {name: int(row[name]) for name in ("step", "update")}
 
 
 class _Case:
@@ -133,9 +124,6 @@ class _Case:
         """In the order of the thresholds."""
         each = {name: iter(reading.told()) for name, reading in self._readings.items()}
         return [next(each[EVALS if is_evaluation(threshold.metric) else METRICS]) for threshold in self.thresholds]
-
-
-FILES = (METRICS, EVALS)
 
 
 def judge(run: Path, thresholds: Iterable[Threshold]) -> list[Judgement]:

@@ -9,6 +9,7 @@ a range of steps is found by halving. No JAX here.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import threading
@@ -22,6 +23,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from courtside.metric_names import EPISODES, GAMES
 from courtside.plain_files import open_plain
 
 WHOLE_BYTES = 6_000_000
@@ -113,6 +115,18 @@ def parse(line: bytes) -> Row | None:
     except (ValueError, RecursionError):
         return None
     return row if isinstance(row, dict) and all(_is_count(row.get(name)) for name in ("step", "update")) else None
+
+
+def parse_numbers(line: bytes) -> Row | None:
+    """The same with numbers alone; what can only be counted is a finite number, or nothing."""
+    row = parse(line)
+    if row is None:
+        return None
+    numbers = {name: as_number(value) for name, value in row.items()}
+    for name in (EPISODES, GAMES):
+        if not math.isfinite(numbers.get(name) or 0.0):
+            numbers[name] = None
+    return numbers | {name: int(row[name]) for name in ("step", "update")}
 
 
 def _is_count(value: Any) -> bool:

@@ -28,7 +28,7 @@ def train(args) -> list[float]:
     from courtside.engines import make_engine
     from courtside.presets import find_preset
 
-    shape = {"num_envs": args.num_envs, "num_steps": args.num_steps}
+    shape = {"num_envs": args.num_envs, "num_steps": args.num_steps, "staleness": args.staleness}
     config = override(find_preset(args.preset), seed=args.seed, eval_every=0, **shape)
     backend.start(config)
     engine = make_engine(config)
@@ -42,11 +42,13 @@ def main() -> None:
     parser = task.make_parser(__doc__)
     parser.add_argument("--train", action="store_true", help="full training instead of the envs alone")
     parser.add_argument("--preset", default="breakout", help="whose settings to train with")
+    parser.add_argument("--staleness", type=int, default=0, help="1: learn while the next rollout is stepped")
     parser.add_argument("--workers", default="processes", help="how envs run without --train")
     args = parser.parse_args()
     load = task.Load()
     rates = train(args) if args.train else walk_envs(args)
-    system = f"courtside, {args.preset if args.train else args.workers}"
+    stale = f", staleness {args.staleness}" if args.staleness else ""
+    system = f"courtside, {args.preset + stale if args.train else args.workers}"
     task.report(args, system=system, rates=rates, load=load, threads=task.num_cores())
 
 

@@ -13,6 +13,9 @@ import time
 
 import harness
 
+MAX_LENGTH = 1024
+"""The most updates of a chunk."""
+
 
 def make_config(args):
     """The settings that all peers are given, or those of a preset."""
@@ -45,12 +48,16 @@ def make_config(args):
 
 def measure(args, engine, steps_per_update):
     """Windows of whole chunks, as `train.run` paces them."""
-    state = engine.init()
+    from courtside.train import Pace
+
+    state, pace = engine.init(), Pace(engine.chunk_factor, engine.chunk_grain)
     state, _ = engine.run_chunk(state, 1)
     first_update_s = harness.process_age()
-    start = time.perf_counter()
-    state, _ = engine.run_chunk(state, 2)
-    length = max(1, min(1024, int(0.5 * 2 / (time.perf_counter() - start))))
+    length = 0
+    while pace.next_length(MAX_LENGTH) > length:  # it grows at most fourfold each time
+        start, length = time.perf_counter(), pace.next_length(MAX_LENGTH)
+        state, _ = engine.run_chunk(state, length)
+        pace.saw(length, time.perf_counter() - start)
     clock = harness.UpdateClock(length * steps_per_update, args.seconds, args.repeats)
     while not clock.done:
         state, _ = engine.run_chunk(state, length)

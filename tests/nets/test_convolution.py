@@ -106,10 +106,11 @@ def test_products_and_convolutions_agree_in_features_and_gradients(name):
         assert_near(found, wanted)
 
 
-def test_more_images_than_go_through_at_a_time_change_nothing(monkeypatch):
+@pytest.mark.parametrize("name", SHAPES)
+def test_more_images_than_go_through_at_a_time_change_nothing(name, monkeypatch):
     """Three images in chunks of two: the second is filled up with zeros, which must not be learned from."""
     monkeypatch.setattr(blocks, "CHUNK", 2)
-    shape = SHAPES["channels first"]
+    shape = SHAPES[name]
     value_and_grads.cache_clear()
     ours, grads = value_and_grads(shape, 3, True)
     value_and_grads.cache_clear()
@@ -118,6 +119,16 @@ def test_more_images_than_go_through_at_a_time_change_nothing(monkeypatch):
     assert_near(ours, theirs)
     for found, wanted in zip(grads, expected, strict=True):
         assert_near(found, wanted)
+
+
+def test_more_images_than_are_looked_at_at_a_time_are_seen_alike(monkeypatch):
+    """Three images in chunks of two; what fills the second one up is cut off again."""
+    torso, seen = make_net(SHAPES["channels first"]).actor_torso, rows(SHAPES["channels first"], 3)
+    expected = look(torso, seen)
+    monkeypatch.setattr(blocks, "LOOK_CHUNK", 2)
+    by_two = lambda rows: torso(rows)  # noqa: E731
+    assert "length=2" in str(jax.make_jaxpr(by_two)(seen))
+    assert_near(jax.jit(by_two)(seen), expected)
 
 
 def test_bytes_and_numbers_are_seen_alike_and_any_batch_shape_is_kept():

@@ -21,7 +21,6 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
@@ -33,6 +32,7 @@ from courtside.nets import distributions
 from courtside.nets.actor_critic import ActorCritic, make_actor_critic
 from courtside.nets.recurrent import Memory, blank_memory, forget, memory_size
 from courtside.ops import losses
+from courtside.ops.adam import AdamNumbers, adam_start, adam_step
 from courtside.ops.returns import discounted_running_return, generalized_advantage
 from courtside.ops.running_stats import make_running_stats, merge_batch, scale
 from courtside.ops.schedules import ScheduleNumbers, make_schedule_numbers, schedule_value
@@ -138,7 +138,7 @@ def init(setup: Setup, key: PRNGKeyArray) -> Learner:
     envs = (setup.num_envs, setup.num_agents)
     return Learner(
         params=params,
-        opt_state=_optimizer(0.0, 0.0, 0.0).init(ravel_pytree(params)[0]),
+        opt_state=adam_start(ravel_pytree(params)[0]),
         key=run_key,
         update=jnp.zeros((), jnp.int32),
         policy_state=memory_at_rest(setup, setup.num_envs),
@@ -307,17 +307,15 @@ def _minibatch_step(
     params = unravel(descent.flat_params)
     (loss, parts), grads = jax.value_and_grad(ppo_loss, has_aux=True)(params, setup, hyper, update, minibatch)
     grads = ravel_pytree(grads)[0]
-    rate = schedule_value(hyper.learning_rate, update)
-    optimizer = _optimizer(hyper.max_grad_norm, hyper.adam_eps, rate)
-    change: Any
-    change, opt_state = optimizer.update(grads, descent.opt_state)
-    change = change - rate * hyper.weight_decay * descent.flat_params
     grad_norm = jnp.linalg.norm(grads)
+    rate = schedule_value(hyper.learning_rate, update)
+    numbers = AdamNumbers(rate, hyper.adam_eps, hyper.max_grad_norm, hyper.weight_decay)
+    flat_params, opt_state = adam_step(numbers, descent.flat_params, grads, grad_norm, descent.opt_state)
     sums = descent.sums + jnp.stack([*parts, grad_norm])
     bad = vitals.first_bad(vitals.bad_number("loss", loss), vitals.bad_number("gradient", grad_norm))
     kl = parts[LOSS_NAMES.index("approx_kl")]
     moved = Descent(
-        descent.flat_params + change,
+        flat_params,
         opt_state,
         sums,
         descent.num_minibatches + 1.0,
@@ -350,16 +348,6 @@ def ppo_loss(
     loss = policy_loss - schedule_value(hyper.ent_coef, update) * mean_entropy + hyper.vf_coef * value_loss
     kl, clipped = losses.approximate_kl(log_ratio, weight), losses.clip_fraction(log_ratio, clip_coef, weight)
     return loss, (policy_loss, value_loss, mean_entropy, kl, -losses.weighted_mean(log_ratio, weight), clipped)
-
-
-def _optimizer(max_grad_norm: Any, adam_eps: Any, learning_rate: Any) -> optax.GradientTransformation:
-    """Clip by the global norm, then Adam; made inside the program because the numbers are traced. Decay of the weights
-    comes beside it, so that Adam never sees it (AdamW: Loshchilov and Hutter 2019, arXiv:1711.05101)."""
-    return optax.chain(
-        optax.clip_by_global_norm(max_grad_norm),
-        optax.scale_by_adam(eps=adam_eps),
-        optax.scale(-1.0 * learning_rate),
-    )
 
 
 def _make_descent(learner: Learner, first_bad: Int[Array, ""]) -> Descent:

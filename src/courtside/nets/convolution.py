@@ -4,8 +4,8 @@ Convolutions of 32 8x8 stride 4, 64 4x4 stride 2, 64 3x3 stride 1, then `cnn_fea
 pixels come in as bytes or as numbers from 0 to 255; the division by 255 is done to the weights of the first layer.
 Weights are kept as matrices, a row for each input of a patch in the order row, column, channel.
 
-XLA's strided convolutions are slow on a CPU, above all backwards. There they are made of blocks instead (`nets.blocks`),
-with the same numbers up to rounding.
+XLA's convolutions are slow on a CPU, strided ones and above all backwards. There they are matrix products of patches over
+blocks instead (`nets.blocks`), with the same numbers up to rounding.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ def make_nature_torso(layers: tuple[Linear, ...], image: Image) -> NatureTorso:
 def held_bytes(image: Image) -> tuple[int, int]:
     """About how much of each image lies between the layers: while a batch is only looked at, and while it is learned from.
 
-    Made of blocks, images go through a few at a time, so that of a look only the last convolution's outputs are left.
+    Made of blocks, images go through a few at a time, so that of a look only the last convolution's outputs are left. What
+    those few take meanwhile, some megabytes, is not counted.
     """
     size, outputs = image.height * image.width * image.channels, image.outputs()
     if jax.default_backend() == "cpu":

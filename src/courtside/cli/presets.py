@@ -12,6 +12,9 @@ from courtside.health.verdict import window_unit, window_words
 from courtside.presets import DEFAULT, PRESETS, find_preset
 from courtside.presets.files import is_preset_file, read_preset
 
+DESCRIBED = ("total_timesteps", "algo", "env_id", "num_envs", "num_steps")
+"""Settings that `describe` tells."""
+
 
 def main(args: list[str]) -> int:
     parser = Parser("presets", "List the known-good settings and what they are judged by.")
@@ -41,13 +44,14 @@ def find_one(preset: str) -> dict[str, tuple[str, Config]]:
 
 
 def settings(chosen: dict[str, tuple[str, Config]]) -> list[str]:
-    """What the presets set other than the plain defaults, a line each."""
-    pairs = [(part, config) for _, config in chosen.values() for part in ("env", "net", config.family)]
+    """What the presets set other than the plain defaults, a line each; without what `describe` tells."""
+    pairs = [(part, config) for _, config in chosen.values() for part in ("run", "env", "net", config.family)]
     return [
         f"  sets {field.name} to {' '.join(map(str, value)) if isinstance(value, tuple) else value}"
         for part, config in pairs
         for field in dataclasses.fields(getattr(config, part))
-        if (value := getattr(getattr(config, part), field.name)) != getattr(getattr(Config(), part), field.name)
+        if field.name not in DESCRIBED
+        and (value := getattr(getattr(config, part), field.name)) != getattr(getattr(Config(), part), field.name)
     ]
 
 

@@ -83,7 +83,7 @@ def test_a_run_has_a_wall_in_its_folder_and_films_show_whole_games_at_their_own_
     assert frames[0].shape[:2] == (3 * 210 + 30, 3 * 160)
 
 
-@pytest.mark.parametrize("preset", ["pong", "qbert", "space-invaders", "beam-rider", "breakout-fast"])
+@pytest.mark.parametrize("preset", ["pong", "qbert", "space-invaders", "beam-rider", "breakout-fast", "breakout-quick"])
 def test_every_preset_plays_its_game_and_learns_something(preset, tmp_path):
     """One update in a small size: the game, its actions, the network and the judge fit together."""
     small = {

@@ -65,6 +65,15 @@ class Turned:
 
 
 @dataclass(frozen=True)
+class Evaluating:
+    """An evaluation begins; whole games may take a minute."""
+
+    step: int
+    update: int
+    episodes: int
+
+
+@dataclass(frozen=True)
 class Evaluated:
     """The policy of this very moment was evaluated."""
 
@@ -171,6 +180,7 @@ Event = (
     | Compiling
     | Compiled
     | Progress
+    | Evaluating
     | Evaluated
     | Settled
     | Notice

@@ -40,11 +40,13 @@ def period(config: Config) -> int:
 class ScoreWatch:
     """Takes the rows of a run in order; `stop` tells where the score was reached, None as long as it was not."""
 
-    def __init__(self, config: Config, rows: Iterable[Mapping[str, Any]] = (), resumed_at: int = 0) -> None:
+    def __init__(
+        self, config: Config, rows: Iterable[Mapping[str, Any]] = (), resumed_at: int = 0, goes_back: bool = True
+    ) -> None:
         """`rows` are those of a run that goes on from update `resumed_at`: what it passed over then stays passed over,
-        though a run of another length looks at other moments."""
+        though a run of another length looks at other moments. Without `goes_back` an insured run's rows need not be kept."""
         self._resumed_at = resumed_at
-        self._run, self._period, self._keeps = config.run, period(config), config.run.insure
+        self._run, self._period, self._keeps = config.run, period(config), config.run.insure and goes_back
         self._begin()
         self.add(rows)
 

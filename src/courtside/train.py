@@ -27,7 +27,19 @@ from courtside.disk import disk_mb
 from courtside.engines import COMPILE_THREAD, MAX_CHUNK, Engine, Rows, make_engine
 from courtside.episodes import Episodes
 from courtside.errors import EnvContractError
-from courtside.events import Compiled, Compiling, Evaluated, Event, Finished, Notice, Progress, Settled, Started, Turned
+from courtside.events import (
+    Compiled,
+    Compiling,
+    Evaluated,
+    Evaluating,
+    Event,
+    Finished,
+    Notice,
+    Progress,
+    Settled,
+    Started,
+    Turned,
+)
 from courtside.health import insurance as insurances
 from courtside.health.insurance import Insurance
 from courtside.health.verdict import longest_window
@@ -144,6 +156,7 @@ def _updates(
         if watch.stop is not None:
             yield Notice(stopping.stop_sentence(watch.stop))
         if evaluation_is_due(config, update, is_over(config, update, watch)):
+            yield Evaluating(update * config.batch_size, update, config.run.eval_episodes)
             state, event = _evaluate(config, engine, state, update)
             yield from map(Notice, engine.notices())
             yield event

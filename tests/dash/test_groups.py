@@ -3,6 +3,7 @@
 import itertools
 import json
 import shutil
+import time
 
 import pytest
 from made_runs import make_config, make_run
@@ -95,6 +96,23 @@ def test_lines_of_members_that_are_no_rows_are_skipped_and_counted(tmp_path, nam
         found = served.get(f"/api/population?name={POPULATION}").json
     assert found["skipped_lines"] == len(ODD_LINES)
     assert found["members"][1]["final_score"] == pytest.approx(0.955, abs=0.05)
+
+
+def test_a_population_that_has_just_ended_is_told_as_ended(tmp_path):
+    """The card and the members in one answer must not contradict each other, however short ago it was asked."""
+    make_population(tmp_path)
+    with serve(tmp_path) as served:
+        before = served.get(f"/api/population?name={POPULATION}").json
+        assert not all(member["finished"] for member in before["members"])
+        for member in (tmp_path / POPULATION / "members").iterdir():
+            config = runlog.read_config(member)
+            total = {"total_updates": config.num_updates, "total_steps": config.num_updates * config.batch_size}
+            verdict = {"passed": True, "results": [], "steps_to_pass": 512, "updates_to_pass": 1} | total
+            (member / runlog.VERDICT).write_text(json.dumps(verdict))
+        time.sleep(0.6)  # equal questions share an answer for half a second
+        after = served.get(f"/api/population?name={POPULATION}").json
+    assert after["card"]["state"] == "finished"
+    assert all(member["finished"] for member in after["members"])
 
 
 def test_a_population_is_a_distribution(served):

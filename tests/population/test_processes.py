@@ -94,18 +94,18 @@ def test_the_log_is_read_on_and_anew(population):
     folder = member_dirs(population)[0]
     path, tail = folder / runlog.METRICS, processes._Tail(folder)
     tail.read_on()
-    assert (tail.step, tail.update) == (0, 0)
+    assert (tail.history.step, tail.history.update) == (0, 0)
     row = '{"step": %d, "update": %d, "charts/episodic_return": 9.0}\n'
     path.write_text(row % (1024, 1) + row % (2048, 2) + '{"step": 30')
     tail.read_on()
-    assert (tail.step, tail.update, tail.tracker.verdict().steps_to_pass) == (2048, 2, 1024)
+    assert (tail.history.step, tail.history.update, tail.history.tracker.verdict().steps_to_pass) == (2048, 2, 1024)
     with open(path, "a") as file:
         file.write('72, "update": 3}\n')
     tail.read_on()
-    assert (tail.step, tail.update) == (3072, 3)
+    assert (tail.history.step, tail.history.update) == (3072, 3)
     runlog.truncate_rows(path, 1)  # as a resume does
     tail.read_on()
-    assert (tail.step, tail.update) == (1024, 1)
+    assert (tail.history.step, tail.history.update) == (1024, 1)
 
 
 def test_evaluations_are_taken_in_their_place(population):
@@ -119,14 +119,14 @@ def test_evaluations_are_taken_in_their_place(population):
     (folder / runlog.METRICS).write_text(metrics % (1024, 1))
     (folder / runlog.EVALS).write_text(score % (2048, 2, 9.0))
     tail.read_on()
-    assert not tail.tracker.verdict().passed, "not evaluated yet by then"
+    assert not tail.history.tracker.verdict().passed, "not evaluated yet by then"
     with open(folder / runlog.METRICS, "a") as file:
         file.write(metrics % (2048, 2) + metrics % (3072, 3))
     tail.read_on()
     rebuilt = VerdictTracker(wanted)
     rebuilt.add(runlog.read_history(folder))
-    assert tail.tracker.verdict() == rebuilt.verdict()
-    assert (tail.tracker.verdict().passed, tail.tracker.verdict().steps_to_pass) == (True, 2048)
+    assert tail.history.tracker.verdict() == rebuilt.verdict()
+    assert (tail.history.tracker.verdict().passed, tail.history.tracker.verdict().steps_to_pass) == (True, 2048)
 
 
 def test_a_member_that_is_finished_is_told_by_what_judges_it(population):

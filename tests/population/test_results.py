@@ -12,6 +12,7 @@ from courtside import runlog, storage
 from courtside.config import Config, Threshold, override
 from courtside.errors import CheckpointError
 from courtside.population import curves, results
+from courtside.population.histories import History
 from courtside.population.members import create_folders, member_dir
 
 RETURN = "charts/episodic_return"
@@ -76,25 +77,31 @@ def test_who_passed_and_when(tmp_path):
     assert "1 had passed and lost it again." in text
 
 
+def scores(rows):
+    history = History(Config(), judges=False)
+    history.add([row | {"update": update} for update, row in enumerate(rows, start=1)])
+    return history.scores()
+
+
 def test_final_score_weighs_the_episodes_of_the_last_steps():
     rows = [
         {"step": 100_000, "charts/episodes": 9, RETURN: 1000.0},  # just outside the last 100,000
         {"step": 150_000, "charts/episodes": 1, RETURN: 1.0},
         {"step": 200_000, "charts/episodes": 3, RETURN: 5.0},
     ]
-    assert results.window_mean(rows, RETURN, 100_000) == (1 + 3 * 5) / 4
-    assert results.window_mean([{"step": 5, "charts/episodes": 0, RETURN: None}], RETURN, 100_000) is None
-    assert results.window_mean([], RETURN, 100_000) is None
+    assert results.window_mean(scores(rows), 100_000) == (1 + 3 * 5) / 4
+    assert results.window_mean(scores([{"step": 5, "charts/episodes": 0, RETURN: None}]), 100_000) is None
+    assert results.window_mean(scores([]), 100_000) is None
 
 
 def test_a_short_run_is_told_by_how_it_ended():
     rows = [{"step": 100 * u, "charts/episodes": 2, RETURN: float(u)} for u in range(1, 21)]
-    assert results.final_score(rows, RETURN) == 19.5  # the last tenth of 2,000 steps
+    assert results.final_score(scores(rows)) == 19.5  # the last tenth of 2,000 steps
     silent = [row | {"charts/episodes": 0, RETURN: None} for row in rows[-5:]]
-    assert results.final_score([*rows[:-5], *silent], RETURN) == 8.0  # none ended so late
+    assert results.final_score(scores([*rows[:-5], *silent])) == 8.0  # none ended so late
     long = [row | {"step": 1000 * row["step"]} for row in rows]
-    assert results.final_score(long, RETURN) == 20.0  # never more than the last 100,000
-    assert results.final_score([], RETURN) is None
+    assert results.final_score(scores(long)) == 20.0  # never more than the last 100,000
+    assert results.final_score(scores([])) is None
 
 
 def test_spread_by_hand(tmp_path):
@@ -131,9 +138,9 @@ def test_curves_on_common_steps(tmp_path):
 
 def test_a_curve_is_the_mean_of_each_stretch_and_ends_with_its_member():
     rows = [{"step": s, "charts/episodes": n, RETURN: v} for s, n, v in ((10, 1, 4.0), (20, 3, 8.0), (30, 2, 6.0))]
-    curve = curves.curve_on(rows, np.asarray([5, 20, 30, 40]))
+    curve = curves.curve_on(scores(rows), np.asarray([5, 20, 30, 40]))
     np.testing.assert_allclose(curve, [math.nan, 7, 6, math.nan])
-    assert np.isnan(curves.curve_on([], np.asarray([1, 2]))).all()
+    assert np.isnan(curves.curve_on(scores([]), np.asarray([1, 2]))).all()
 
 
 def test_long_runs_are_told_in_a_hundred_points(tmp_path):

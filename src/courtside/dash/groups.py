@@ -14,7 +14,8 @@ import numpy as np
 
 from courtside.dash.cards import make_spark, read_config
 from courtside.dash.details import differences, metric_names, read_series
-from courtside.dash.lines import LineFiles, parse_numbers
+from courtside.dash.lines import LineFiles
+from courtside.dash.member_logs import MemberLogs
 from courtside.dash.series import Axis, listed, plain
 from courtside.dash.shelf import kind_of, members_of
 from courtside.errors import ConfigError
@@ -23,7 +24,6 @@ from courtside.plain_files import read_bytes
 from courtside.population.curves import CURVE_POINTS, LEVELS
 from courtside.population.results import Member, read_results, sentence
 from courtside.presets.files import BEST
-from courtside.runlog import Row
 from courtside.statistics import quantiles, wilson_interval
 from courtside.storage import json_ready
 from courtside.tune.trials import SEARCH, STUDY, FinalRow, Search, Trial, place_of, read_search
@@ -32,18 +32,16 @@ MOST_COMPARED = 12
 MOST_TRIALS = 2_000
 MOST_STUDY = 200_000_000
 """Bytes of Optuna's file."""
-MOST_ROWS = 1_000_000_000
-"""Bytes of a member's log."""
 
 
 # --- populations ---------------------------------------------------------------------------------------------------
 
 
-def describe_population(run: Path) -> dict[str, Any]:
+def describe_population(logs: MemberLogs, run: Path) -> dict[str, Any]:
     """Members, their curves as quantiles and one by one, and the chance to pass by a step."""
-    reader, config = RowReader(), read_config(run)
+    config = read_config(run)
     metric = score_metric(config)
-    results = read_results(run, reader)
+    results = read_results(run, logs.load)
     curves = results.curves
     return {
         "score_name": metric,
@@ -57,24 +55,8 @@ def describe_population(run: Path) -> dict[str, Any]:
         "chance": [] if results.passes is None else as_steps(results.passes.chance, max(curves.steps, default=0)),
         "sentences": sentence(results).splitlines(),
         "worst": worst_member(results.members),
-        "skipped_lines": reader.skipped,
+        "skipped_lines": sum(map(logs.skipped, members_of(run))),
     }  # fmt: skip
-
-
-class RowReader:
-    """Reads the rows of members; lines that are none are passed over and counted."""
-
-    def __init__(self) -> None:
-        self.skipped = 0
-
-    def __call__(self, folder: Path, name: str) -> list[Row]:
-        try:
-            lines = read_bytes(folder / name, MOST_ROWS).split(b"\n")[:-1]
-        except FileNotFoundError:
-            return []
-        rows = [row for line in lines if line.strip() and (row := parse_numbers(line)) is not None]
-        self.skipped += sum(bool(line.strip()) for line in lines) - len(rows)
-        return rows
 
 
 def finite(record: dict[str, Any]) -> dict[str, Any]:

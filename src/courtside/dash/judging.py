@@ -7,7 +7,6 @@ nothing is told. No JAX here.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import OrderedDict
@@ -16,7 +15,8 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from courtside.config import Threshold
-from courtside.dash.lines import TAIL_BYTES, Row, parse_numbers
+from courtside.dash.following import Follower
+from courtside.dash.lines import Row
 from courtside.health.verdict import ThresholdResult, VerdictTracker
 from courtside.metric_names import is_evaluation
 from courtside.plain_files import open_plain
@@ -26,7 +26,6 @@ LOOK_SECONDS = 0.1
 """Spent on rows in one question."""
 PART_SECONDS, REST = 0.05, 2.0
 """Spent at a time in the thread, and how many times as long it rests then: the server has others to answer."""
-BLOCK_BYTES = 262_144
 FILES = (METRICS, EVALS)
 MOST_KEPT = 32
 """Runs whose logs need not be gone through again."""
@@ -47,49 +46,31 @@ class _Reading:
 
     def __init__(self, path: Path, thresholds: tuple[Threshold, ...]) -> None:
         self.path, self.thresholds = path, thresholds
+        self._follower, self.is_done = Follower(path), False
         self._begin()
 
     def _begin(self) -> None:
         self.tracker, self.held = VerdictTracker(self.thresholds), [[] for _ in self.thresholds]
-        self.size, self.tail, self.identity = 0, b"", None
-        self.is_done = False
 
     def go_on(self, seconds: float) -> None:
         """Take rows until that long has passed, or no whole line is left."""
         until = time.monotonic() + seconds
         try:
             with open_plain(self.path) as file:
-                self._compare(file)
+                if self._follower.begins_anew(file):
+                    self._begin()
                 self.is_done = False
                 while not self.is_done and time.monotonic() < until:
-                    self.is_done = not self._take_block(file)
+                    self._take_block(file)
         except OSError:
             self._begin()
-            self.is_done = True
+            self._follower, self.is_done = Follower(self.path), True
 
-    def _compare(self, file: BinaryIO) -> None:
-        """Begin anew where the file is another one, or was cut and has grown again."""
-        told = os.fstat(file.fileno())
-        identity = (told.st_dev, told.st_ino)
-        known = os.pread(file.fileno(), len(self.tail), self.size - len(self.tail))
-        if identity != self.identity or told.st_size < self.size or known != self.tail:
-            self._begin()
-            self.identity = identity
-
-    def _take_block(self, file: BinaryIO) -> bool:
-        """Whether there was a whole line."""
-        block = os.pread(file.fileno(), BLOCK_BYTES, self.size)
-        whole, newline, _ = block.rpartition(b"\n")
-        if not newline:
-            if len(block) < BLOCK_BYTES:
-                return False
-            whole = block  # a line longer than all of ours: no row, and not worth its memory
-        for line in whole.split(b"\n"):
-            if (row := parse_numbers(line)) is not None:
-                self._take(row)
-        self.size += len(whole) + len(newline)
-        self.tail = (whole + newline)[-TAIL_BYTES:]
-        return True
+    def _take_block(self, file: BinaryIO) -> None:
+        rows = self._follower.next_rows(file)
+        self.is_done = rows is None
+        for row in rows or []:
+            self._take(row)
 
     def _take(self, row: Row) -> None:
         self.tracker.add([row])

@@ -15,7 +15,7 @@ import re
 import threading
 from array import array
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -117,12 +117,12 @@ def parse(line: bytes) -> Row | None:
     return row if isinstance(row, dict) and all(_is_count(row.get(name)) for name in ("step", "update")) else None
 
 
-def parse_numbers(line: bytes) -> Row | None:
-    """The same with numbers alone; what can only be counted is a finite number, or nothing."""
+def parse_numbers(line: bytes, names: Collection[str] | None = None) -> Row | None:
+    """The same with numbers alone, all or those of some names; what can only be counted is a finite number, or nothing."""
     row = parse(line)
     if row is None:
         return None
-    numbers = {name: as_number(value) for name, value in row.items()}
+    numbers = {name: as_number(value) for name, value in row.items() if names is None or name in names}
     for name in (EPISODES, GAMES):
         if not math.isfinite(numbers.get(name) or 0.0):
             numbers[name] = None

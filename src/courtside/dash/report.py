@@ -22,6 +22,7 @@ from courtside.dash.cards import make_card, read_config
 from courtside.dash.judging import judge
 from courtside.dash.lines import LineFiles
 from courtside.dash.liveness import pulse_of
+from courtside.dash.member_logs import MemberLogs
 from courtside.dash.opinions import Opinions, finding_json
 from courtside.dash.playable import list_episodes
 from courtside.dash.series import AXES
@@ -102,7 +103,7 @@ def describe(runs: dict[str, Path]) -> Contents:
     if kind == "run":
         return describe_run(name, run)
     card = make_card(name, run, pulse_of(run)).to_json()
-    told = groups.describe_population(run) if kind == "population" else groups.describe_search(run)
+    told = groups.describe_population(MemberLogs(), run) if kind == "population" else groups.describe_search(run)
     return Contents(kind, {kind: {"card": card} | told, "events": {"events": read_story(run)}}, {}, [])
 
 

@@ -11,10 +11,10 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -29,6 +29,7 @@ from courtside.dash.cards import Cards, Stamped, read_config
 from courtside.dash.guard import LOCAL_NAMES, Guard, Tokens
 from courtside.dash.judging import Judges
 from courtside.dash.lines import LineFiles
+from courtside.dash.member_logs import MemberLogs
 from courtside.dash.opinions import Opinions, finding_json
 from courtside.dash.playable import is_ours, list_episodes
 from courtside.dash.replies import answer, listener, picture, say
@@ -55,6 +56,16 @@ MOST_FINDINGS = 3
 NO_TOKENS = Tokens()
 
 
+class Told(NamedTuple):
+    """What was told of several runs together."""
+
+    stamp: Any
+    """Of their files."""
+    state: str
+    made: float
+    answer: dict[str, Any]
+
+
 @dataclass
 class Dash:
     """What all answers are made from."""
@@ -65,7 +76,8 @@ class Dash:
 
     def __post_init__(self) -> None:
         self.cards, self.opinions, self.judges = Cards(self.shelf), Opinions(self.files), Judges()
-        self._groups: dict[str, tuple[Any, float, dict[str, Any]]] = {}
+        self.logs = MemberLogs()
+        self._groups: dict[str, Told] = {}
         self._replays: Any = None
         self._stages: Any = None
         self._loading, self._grouping = threading.Lock(), threading.Lock()
@@ -110,23 +122,24 @@ class Dash:
         return {"events": read_story(run)}
 
     def population(self, asked: Request) -> Any:
-        return self._group(asked, groups.describe_population)
+        return self._group(asked, partial(groups.describe_population, self.logs))
 
     def search(self, asked: Request) -> Any:
         return self._group(asked, groups.describe_search)
 
     def _group(self, asked: Request, describe: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
-        """What is told of several runs together costs more, so it is kept until one of their files changes, and for a while."""
+        """What is told of several runs together costs more, so it is kept until one of their files changes, and for a while
+        as long as they train on."""
         name, run = self._asked(asked)
         row, now = self.cards.one(name), time.monotonic()
         with self._grouping:  # browsers that look at the same one wait for the first of them
-            was, made, told = self._groups.get(name, (None, 0.0, {}))
-            if was is None or (was != row.stamp and now - made >= GROUP_SECONDS):
-                told = describe(run)
-                self._groups[name] = (row.stamp, now, told)
+            known = self._groups.get(name)
+            is_due = known is None or now - known.made >= GROUP_SECONDS or known.state != row.card.state
+            if known is None or (known.stamp != row.stamp and is_due):
+                known = self._groups[name] = Told(row.stamp, row.card.state, now, describe(run))
             while len(self._groups) > MOST_GROUPS:
                 self._groups.pop(next(iter(self._groups)))
-        return {"card": self._card(row)} | told
+        return {"card": self._card(row)} | known.answer
 
     def wall(self, asked: Request) -> Any:
         """What every env shows now: a picture that the run drew, or states of a JAX world that are drawn here."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from courtside.metric_names import RETURN, count_of
-from courtside.runlog import Row
+from courtside.population.histories import Scores
 from courtside.statistics import quantiles
 
 CURVE_POINTS = 100
@@ -26,30 +25,28 @@ class Curves:
     quantiles: tuple[tuple[float, ...], ...]
 
 
-def make_curves(histories: Sequence[Sequence[Row]], metric: str = RETURN) -> Curves:
-    """Quantiles over the members of the mean return since the grid's previous step."""
-    last = max((rows[-1]["step"] for rows in histories if rows), default=0)
-    points = min(CURVE_POINTS, max(map(len, histories), default=0))
+def make_curves(members: Sequence[Scores]) -> Curves:
+    """Quantiles over the members of the mean score since the grid's previous step."""
+    last = max((scores.steps[-1] for scores in members if scores.steps.size), default=0)
+    points = min(CURVE_POINTS, max((scores.steps.size for scores in members), default=0))
     grid = np.unique(np.ceil(np.linspace(0, last, points + 1)[1:]).astype(np.int64))
     if not grid.size:
         return Curves((), LEVELS, tuple(() for _ in LEVELS))
-    found = quantiles(np.stack([curve_on(rows, grid, metric) for rows in histories]), LEVELS)
+    found = quantiles(np.stack([curve_on(scores, grid) for scores in members]), LEVELS)
     return Curves(tuple(grid.tolist()), LEVELS, tuple(map(tuple, found.tolist())))
 
 
-def curve_on(rows: Sequence[Row], grid: np.ndarray, metric: str = RETURN) -> np.ndarray:
-    """One member's mean return in each stretch of the grid; the last known one goes on where no episode ended.
+def curve_on(scores: Scores, grid: np.ndarray) -> np.ndarray:
+    """One member's mean score in each stretch of the grid; the last known one goes on where no episode ended.
 
     NaN before the first episode's end and beyond the member's newest step.   [G]
     """
-    known = [row for row in rows if row.get(metric) is not None]
-    place = np.searchsorted(grid, [row["step"] for row in known])
-    weights = np.asarray([row.get(count_of(metric), 1) for row in known], np.float64)
-    scores = np.asarray([row[metric] for row in known], np.float64)
+    known = scores.weights > 0
+    place, weights = np.searchsorted(grid, scores.steps[known]), scores.weights[known]
     count = np.bincount(place, weights, minlength=grid.size)
-    total = np.bincount(place, weights * scores, minlength=grid.size)
+    total = np.bincount(place, weights * scores.values[known], minlength=grid.size)
     curve = np.divide(total, count, out=np.full(grid.size, np.nan), where=count > 0)
-    return np.where(grid <= (rows[-1]["step"] if rows else 0), carry_on(curve), np.nan)
+    return np.where(grid <= (scores.steps[-1] if scores.steps.size else 0), carry_on(curve), np.nan)
 
 
 def carry_on(curve: np.ndarray) -> np.ndarray:

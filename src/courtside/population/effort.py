@@ -6,13 +6,10 @@ it: each waits for all. No JAX here.
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
-
-from courtside.runlog import Row
 
 
 @runtime_checkable
@@ -45,22 +42,6 @@ class Effort:
     episodes: Amount
     seconds: Amount | None
     """None where it was not written down."""
-
-
-def episodes_until(rows: Sequence[Row], step: int | None) -> int | None:
-    """Episodes that had ended by a step; None where there is no such step."""
-    if step is None:
-        return None
-    return round(math.fsum(row.get("charts/episodes") or 0 for row in rows if row["step"] <= step))
-
-
-def seconds_until(timing: Sequence[Row], step: int | None) -> float | None:
-    """Wall time of the chunks up to the one that reaches a step; None where there is no such step, or no time was taken."""
-    timed = [row for row in timing if row.get("seconds") is not None]
-    if step is None:
-        return None
-    last = next((i for i, row in enumerate(timed) if row["step"] >= step), len(timed) - 1)
-    return math.fsum(row["seconds"] for row in timed[: last + 1]) if timed else None
 
 
 def make_effort(members: Sequence[Passer]) -> Effort | None:

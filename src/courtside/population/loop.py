@@ -15,7 +15,17 @@ from courtside import backend, stopping
 from courtside.config import Config
 from courtside.disk import disk_mb
 from courtside.engines import Rows
-from courtside.events import Finished, MembersEvaluated, MembersEvent, MembersProgress, Notice, Settled, Started, Turned
+from courtside.events import (
+    Evaluating,
+    Finished,
+    MembersEvaluated,
+    MembersEvent,
+    MembersProgress,
+    Notice,
+    Settled,
+    Started,
+    Turned,
+)
 from courtside.population.engine import PopulationEngine, Shards
 from courtside.stopping import ScoreWatch
 from courtside.train import (
@@ -86,6 +96,7 @@ def _updates(
         yield from map(Notice, _watch_scores(configs, records, watches))
         is_last = _is_over(config, update, watches)
         if evaluation_is_due(config, update, is_last):
+            yield Evaluating(update * config.batch_size, update, config.run.eval_episodes)
             state, event = _evaluate(configs, engine, state, update)
             yield event
         yield Settled(update * config.batch_size, update, state, is_last)

@@ -23,12 +23,11 @@ from courtside.backend import num_cores
 from courtside.config import Config
 from courtside.errors import CheckpointError, ConfigError, EnvContractError
 from courtside.events import Event, Finished, Notice, Progress, Standing
-from courtside.health.verdict import VerdictTracker
 from courtside.hosts.env_host import Forecast, foresee
 from courtside.hosts.kinds import can_be_imported, full_id
 from courtside.hosts.memory import available_mb
-from courtside.metric_names import score_metric
 from courtside.population import results
+from courtside.population.histories import History
 from courtside.population.results import explain_finished, is_finished, standing_of
 from courtside.registry import find_env, tell_host
 from courtside.words import split_words
@@ -208,7 +207,9 @@ def _explain(child: _Child, caught: str | None) -> str:
 
 def final_score(folder: Path) -> float | None:
     """What the last episodes of a member came to, by what it is judged by."""
-    return results.final_score(runlog.read_rows(folder), score_metric(runlog.read_config(folder)))
+    history = History(runlog.read_config(folder), judges=False)
+    history.add(runlog.read_rows(folder))
+    return results.final_score(history.scores())
 
 
 # --- how far they are ----------------------------------------------------------------------------------------------
@@ -225,11 +226,11 @@ class _Watch:
     @property
     def step(self) -> int:
         """Mean over the members, so that the share done is that of all of them."""
-        return sum(tail.step for tail in self._tails) // len(self._tails)
+        return sum(tail.history.step for tail in self._tails) // len(self._tails)
 
     @property
     def update(self) -> int:
-        return sum(tail.update for tail in self._tails) // len(self._tails)
+        return sum(tail.history.update for tail in self._tails) // len(self._tails)
 
     def look(self) -> Iterator[Event]:
         """What there is to show, where anything has changed."""
@@ -243,13 +244,13 @@ class _Watch:
 
     def _read(self) -> int:
         """Read on in all files; returns how many steps were made since."""
-        before = sum(tail.step for tail in self._tails)
+        before = sum(tail.history.step for tail in self._tails)
         for tail in self._tails:
             tail.read_on()
-        return sum(tail.step for tail in self._tails) - before
+        return sum(tail.history.step for tail in self._tails) - before
 
     def _standing(self) -> Standing:
-        return standing_of(tail.tracker.verdict() for tail in self._tails)
+        return standing_of(tail.history.tracker.verdict() for tail in self._tails)
 
 
 class _Tail:
@@ -257,26 +258,16 @@ class _Tail:
 
     def __init__(self, folder: Path) -> None:
         self._metrics, self._evals = _Lines(folder / runlog.METRICS), _Lines(folder / runlog.EVALS)
-        self._thresholds = runlog.read_config(folder).thresholds
-        self._begin()
-
-    def _begin(self) -> None:
-        self.step, self.update, self.tracker = 0, 0, VerdictTracker(self._thresholds)
-        self._early: list[runlog.Row] = []
-        """Evaluations of updates whose metrics were not read yet."""
+        self._config = runlog.read_config(folder)
+        self.history = History(self._config)
 
     def read_on(self) -> None:
         """Metrics first: whatever was evaluated before the newest of them is then in the other file already."""
         rows, is_new = self._metrics.read_on()
         if is_new:
             self._evals.forget()
-            self._begin()
-        if rows:
-            self.step, self.update = rows[-1]["step"], rows[-1]["update"]
-        known = [*self._early, *self._evals.read_on()[0]]
-        self._early = [row for row in known if row["update"] > self.update]
-        ready = [row for row in known if row["update"] <= self.update]
-        self.tracker.add(sorted([*rows, *ready], key=lambda row: row["update"]))
+            self.history = History(self._config)
+        self.history.add(rows, self._evals.read_on()[0])
 
 
 class _Lines:
@@ -307,4 +298,5 @@ def updates_done(folder: Path) -> int:
     """Updates that a member has logged; the last one counts only once its verdict or last checkpoint is written too."""
     config, tail = runlog.read_config(folder), _Tail(folder)
     tail.read_on()
-    return tail.update if is_finished(folder, config) else min(tail.update, config.num_updates - 1)
+    done = tail.history.update
+    return done if is_finished(folder, config) else min(done, config.num_updates - 1)

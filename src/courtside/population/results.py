@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,10 @@ from courtside import runlog, storage
 from courtside.config import Config
 from courtside.errors import CheckpointError
 from courtside.events import Standing
-from courtside.health.verdict import Verdict, VerdictTracker
-from courtside.metric_names import count_of, is_evaluation, ranking_metric, score_metric
+from courtside.health.verdict import Verdict
 from courtside.population.curves import Curves, make_curves
-from courtside.population.effort import Effort, effort_sentence, episodes_until, make_effort, seconds_until
+from courtside.population.effort import Effort, effort_sentence, make_effort
+from courtside.population.histories import History, LoadHistory, Scores, load_history
 from courtside.population.members import member_dirs
 from courtside.runlog import Row
 from courtside.statistics import (
@@ -33,7 +33,7 @@ from courtside.statistics import (
     wilson_interval,
     worst_tenth,
 )
-from courtside.stopping import ScoreWatch, writes_verdict
+from courtside.stopping import writes_verdict
 
 RESULTS = "results.json"
 LATE_SHARE, WINDOW = 0.1, 100_000
@@ -129,62 +129,49 @@ class Results:
 # --- reading -------------------------------------------------------------------------------------------------------
 
 
-ReadRows = Callable[[Path, str], list[Row]]
-"""Reads the rows of a line file of a run's folder."""
-
-
-def read_results(run_dir: str | Path, read_rows: ReadRows = runlog.read_rows) -> Results:
+def read_results(run_dir: str | Path, load: LoadHistory = load_history) -> Results:
     """The distribution over the members as their folders tell it now."""
     folders = member_dirs(run_dir)
     if not folders:
         raise CheckpointError(f"{run_dir} is no population; `courtside train --seeds N` makes one.")
     configs = [runlog.read_config(folder) for folder in folders]
-    metric, members, histories = score_metric(configs[0]), [], []
+    members, scores = [], []
     for folder, config, setting in zip(folders, configs, number_settings(configs), strict=True):
-        rows, evals, timing = (read_rows(folder, name) for name in (runlog.METRICS, runlog.EVALS, runlog.TIMING))
-        members.append(_read_member(folder, config, (rows, evals, timing), setting))
-        histories.append([_only(row, metric) for row in rows])  # all rows of all members may be gigabytes
-    curves = make_curves(histories, metric)
+        written = _written_verdict(folder, config)
+        history = load(folder, config, written is None)
+        scores.append(history.scores())
+        members.append(_make_member(folder, history, final_score(scores[-1]), written, setting))
+    curves = make_curves(scores)
     return Results(tuple(members), make_spread(members), make_passes(members), curves, make_effort(members))
 
 
-def _only(row: Row, metric: str) -> Row:
-    return {name: row.get(name) for name in ("step", count_of(metric), metric)}
-
-
-def _read_member(folder: Path, config: Config, told: tuple[list[Row], list[Row], list[Row]], setting: int) -> Member:
-    """`told`: its metrics, evaluations and timing."""
-    rows, evaluated, timing = told
-    evals = [row[name] for row in evaluated if row.get(name := ranking_metric(config, row)) is not None]
-    passed, steps_to_pass, stop_step = _read_verdict(folder, config, rows, evaluated)
+def _make_member(folder: Path, history: History, score: float | None, written: Row | None, setting: int) -> Member:
+    """`written`: the verdict at its end, if it is there."""
+    config, evals = history.config, history.evals
+    passed, steps_to_pass, stop_step = _judge(history, written)
     return Member(
         name=folder.name,
         seed=config.run.seed,
         setting=setting,
-        step=rows[-1]["step"] if rows else 0,
+        step=history.step,
         planned_steps=config.num_updates * config.batch_size,
         finished=is_finished(folder, config),
         passed=passed if config.thresholds else None,
         steps_to_pass=steps_to_pass,
-        final_score=final_score(rows, score_metric(config)),
+        final_score=score,
         last_eval=evals[-1] if evals else None,
         best_eval=max(evals, default=None),
         stop_step=stop_step,
-        episodes_to_pass=episodes_until(rows, steps_to_pass),
-        seconds_to_pass=seconds_until(timing, steps_to_pass),
+        episodes_to_pass=history.episodes_until(steps_to_pass),
+        seconds_to_pass=history.seconds_until(steps_to_pass),
     )
 
 
-def _read_verdict(
-    folder: Path, config: Config, rows: list[Row], evals: list[Row]
-) -> tuple[bool, int | None, int | None]:
+def _judge(history: History, written: Row | None) -> tuple[bool, int | None, int | None]:
     """Whether it passed, first when, and where a score ended it, as was written at the end, else as it would be now."""
-    if written := _written_verdict(folder, config):
+    if written is not None:
         return bool(written["passed"]), written["steps_to_pass"], (written.get("stopped") or {}).get("step")
-    tracker = VerdictTracker(config.thresholds)
-    needs_evals = any(is_evaluation(threshold.metric) for threshold in config.thresholds)
-    tracker.add(runlog.in_order(rows + evals) if needs_evals else rows)
-    verdict, stop = tracker.verdict(), ScoreWatch(config, rows).stop
+    verdict, stop = history.verdict(), history.watch.stop
     return verdict.passed, verdict.steps_to_pass, None if stop is None else stop.step
 
 
@@ -244,20 +231,20 @@ def number_settings(configs: Iterable[Config]) -> list[int]:
 # --- what the members come to --------------------------------------------------------------------------------------
 
 
-def window_mean(rows: Sequence[Row], metric: str, span: int) -> float | None:
+def window_mean(scores: Scores, span: int) -> float | None:
     """Mean over the last `span` steps, each update weighing as many episodes as ended in it; None where none did."""
-    since = rows[-1]["step"] - span if rows else 0
-    recent = [row for row in rows if row["step"] > since and row.get(metric) is not None]
-    weights = [row.get(count_of(metric), 1) for row in recent]
-    total = math.fsum(weight * row[metric] for weight, row in zip(weights, recent, strict=True))
-    return total / math.fsum(weights) if sum(weights) else None
+    if not scores.steps.size:
+        return None
+    recent = (scores.steps > scores.steps[-1] - span) & (scores.weights > 0)
+    weights = scores.weights[recent]
+    return math.fsum(weights * scores.values[recent]) / math.fsum(weights) if weights.size else None
 
 
-def final_score(rows: Sequence[Row], metric: str) -> float | None:
+def final_score(scores: Scores) -> float | None:
     """Mean over the last steps; a short run would otherwise be told by how it began."""
-    late = min(WINDOW, round(LATE_SHARE * rows[-1]["step"])) if rows else 0
-    found = window_mean(rows, metric, late)
-    return window_mean(rows, metric, WINDOW) if found is None else found
+    late = min(WINDOW, round(LATE_SHARE * scores.steps[-1])) if scores.steps.size else 0
+    found = window_mean(scores, late)
+    return window_mean(scores, WINDOW) if found is None else found
 
 
 def make_spread(members: Sequence[Member]) -> Spread | None:

@@ -33,6 +33,9 @@ CHECKPOINTS, BEST = "checkpoints", "best"
 Row = dict[str, Any]
 _STAMP = re.compile(r"\d{8}-\d{6}")
 
+TAIL_BYTES = 65_536
+"""More than a row of metrics takes."""
+
 
 class RunLog:
     """Writes one run folder; make it with `create` or `resume`."""
@@ -42,7 +45,7 @@ class RunLog:
         self.config = config
         self._update = update
         self._step = step
-        self._held = held
+        self._held, self._resumed = held, resumed
         for part in (folder, folder / CHECKPOINTS, folder / BEST):
             storage.make_folder(part)
             storage.remove_leftovers(part)
@@ -99,7 +102,7 @@ class RunLog:
                     self.note("best", "the best evaluation so far")
             case Finished():
                 self.sync()
-                self.note("finished", f"after {event.seconds:,.0f} s")
+                self.note("finished", f"after {event.seconds:,.0f} s{' since it was resumed' * self._resumed}")
         for sink in self._sinks:
             sink.on(event)
 
@@ -192,6 +195,20 @@ def read_rows(folder: str | Path, name: str = METRICS) -> list[Row]:
         raise CheckpointError(
             f"{path} has a line that is not a JSON record; it was changed by hand or damaged."
         ) from error
+
+
+def newest_logged(folder: str | Path) -> int:
+    """The newest update in a run's metrics; 0 where there is none, or its line is damaged."""
+    path = Path(folder) / METRICS
+    if not path.exists():
+        return 0
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+        lines = file.read().split(b"\n")[:-1]
+    try:
+        return int(json.loads(lines[-1])["update"]) if lines else 0
+    except (ValueError, KeyError, TypeError):
+        return 0
 
 
 def read_history(folder: str | Path) -> list[Row]:

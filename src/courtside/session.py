@@ -65,6 +65,8 @@ class Result:
     """The newest checkpoint; None where the run was stopped before its first update."""
     score_stop: ScoreStop | None = None
     """Where the score of --quit-threshold was reached, which ends the run."""
+    first_step: int = 0
+    """Steps that were done before this part of a resumed run; `seconds` is of what came after."""
 
 
 def train(config: Config, *, view: View | None = None) -> Result | PopulationResult:
@@ -129,7 +131,9 @@ def _continue(config: Config, engine: Engine, held: Hold, view: View | None, not
     if is_over:
         raise CheckpointError(_explain_finished(run_dir, config, stop))
     if state is not None:
-        notes.append(f"Going on from step {done * config.batch_size:,} (update {done:,}).")
+        notes.append(
+            f"Going on from step {done * config.batch_size:,} (update {done:,}).{_again(run_dir, config, done)}"
+        )
     if state is not None and state.env_state is None:
         notes.append(
             "Episodes of this env restart: its inner state cannot be saved. Everything else continues exactly."
@@ -142,6 +146,16 @@ def _continue(config: Config, engine: Engine, held: Hold, view: View | None, not
     for note in filter(None, notes):
         tell(view, Notice(note))
     return _drive(config, engine, state, log, view, account)
+
+
+def _again(run_dir: Path, config: Config, done: int) -> str:
+    """What was logged after the checkpoint and is trained once more."""
+    newest = runlog.newest_logged(run_dir)
+    if newest <= done:
+        return ""
+    steps = (newest - done) * config.batch_size
+    every = f"{config.run.checkpoint_seconds:g} s (--checkpoint-seconds)"
+    return f" The {steps:,} steps after it that were logged are trained again: checkpoints come every {every}."
 
 
 def _explain_finished(run_dir: Path, config: Config, stop: ScoreStop | None) -> str:
@@ -226,6 +240,7 @@ def _drive(
         run_dir=log.folder, verdict=verdict if finished and config.thresholds else None, finished=finished,
         stopped_by=signals.caught, step=course.update * config.batch_size, update=course.update,
         seconds=time.perf_counter() - begun, checkpoint=saver.newest, score_stop=watch.stop,
+        first_step=done * config.batch_size,
     )  # fmt: skip
 
 

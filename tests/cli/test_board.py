@@ -5,7 +5,7 @@ import pytest
 
 from courtside.cli.board import Board
 from courtside.config import Threshold, override
-from courtside.events import Compiled, Compiling, Evaluated, Finished, Progress, Started
+from courtside.events import Compiled, Compiling, Evaluated, Evaluating, Finished, Progress, Started
 from courtside.presets import find_preset
 
 CONFIG = dataclasses.replace(
@@ -125,6 +125,29 @@ def test_best_is_kept_while_evaluations_get_worse():
     board.on(Evaluated(100, 1, {"eval/episodic_return": 30.0}, True))
     board.on(Evaluated(200, 2, {"eval/episodic_return": 20.0}, False))
     assert (board.evaluation, board.best) == (20.0, 30.0)
+
+
+def test_an_evaluation_is_slow_until_the_last_one_was_quick():
+    clock = Clock()
+    board = start(clock=clock)
+    announced = []
+    for seconds in (0.1, 5.0, 0.2):
+        board.on(Evaluating(100, 1, 60))
+        announced.append(board.slow_evaluation is not None)
+        clock.now += seconds
+        board.on(Evaluated(100, 1, {"eval/episodic_return": 30.0}, True))
+        assert board.slow_evaluation is None
+    assert announced == [True, False, True], "the first may take long, the others what the one before took"
+
+
+@pytest.mark.parametrize(("every", "expected"), [(0, False), (300, False), (600, False), (1000, True)])
+def test_time_left_holds_no_evaluation_where_the_only_one_is_at_the_end(every, expected):
+    board = Board()
+    board.on(Started(override(CONFIG, eval_every=every), {}, "cpu"))
+    board.on(progress(row(5, 1, 20.0)))
+    assert board.ends_with_evaluation == expected
+    board.on(Evaluated(600, 6, {"eval/episodic_return": 30.0}, True))
+    assert not board.ends_with_evaluation
 
 
 def test_standing_of_a_threshold():

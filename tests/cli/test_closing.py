@@ -47,6 +47,24 @@ def test_pass_in_a_pipe():
     assert "Passed after 100,000 steps (2 updates) of 250,000 steps (5 updates)." in lines
 
 
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_goals_are_told_with_where_they_come_from(is_terminal):
+    plain, known = "published", "random play gets 1.43"
+    goals = [Threshold("charts/a", ">", 1, source=plain), Threshold("charts/b", "<", 2, source=plain)]
+    goals += [Threshold("eval/c", ">=", 4.3, source=known), Threshold("charts/d", ">", 5)]
+    result = dataclasses.replace(finished(480.0), verdict=VerdictTracker(goals).verdict())
+    lines = page(result, is_terminal).splitlines()
+    assert [line for line in lines if line.startswith("Goal")] == [
+        "Goals a > 1, b < 2: published.",
+        "Goal c >= 4.3: random play gets 1.43.",
+    ]
+
+
+def test_the_time_of_a_resumed_run_is_told_as_that_of_its_last_part():
+    lines = page(dataclasses.replace(finished(480.0), first_step=150_000)).splitlines()
+    assert "Done: 250,000 steps, 5 updates; the last 100,000 steps, since it was resumed, in 1:15." in lines
+
+
 @pytest.mark.parametrize(("mean", "words"), [(480.0, ["pass", "480.0", "480.0", "100,000", "2"]), (12.0, ["fail", "12.00", "12.00", "-", "-"])])  # fmt: skip
 def test_verdict_is_a_table_on_a_terminal(mean, words):
     lines = page(finished(mean), is_terminal=True).splitlines()

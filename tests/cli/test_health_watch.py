@@ -10,9 +10,9 @@ from rich.console import Console
 
 from courtside.cli import health_watch
 from courtside.cli.health_watch import MAX_ROWS, HealthWatch, Track, find
-from courtside.cli.view import PlainView, live_block
+from courtside.cli.view import LiveView, PlainView, live_block
 from courtside.config import override
-from courtside.events import Progress, Started
+from courtside.events import Finished, Progress, Started
 from courtside.presets import find_preset
 
 CONFIG = override(find_preset("cartpole"), num_envs=4, num_steps=128, total_timesteps=512 * 100)
@@ -130,6 +130,48 @@ def test_plain_view_says_a_finding_once():
     notes = [line for line in page.getvalue().splitlines() if "docs/health/not-a-number.md" in line]
     assert len(notes) == 1
     assert notes[0].startswith("note: since step 20,480: ")
+
+
+def waver(view, monkeypatch, looks: str) -> None:
+    """Looks one after the other that find something (x) or nothing (-)."""
+    clock = view.board.health.clock
+    found = iter([find(CONFIG, rows(1, 60, bad_from=40), [], []) if look == "x" else [] for look in looks])
+    monkeypatch.setattr(health_watch, "find", lambda *_: next(found))
+    for update in range(1, len(looks) + 1):
+        feed(view, clock, [row(update)])
+
+
+def test_a_finding_that_is_gone_is_taken_back_and_one_that_wavers_is_not(monkeypatch):
+    page = io.StringIO()
+    view = PlainView(Console(file=page), Clock())
+    view.on(Started(CONFIG, {}, "cpu"))
+    waver(view, monkeypatch, "x--x--x---x")
+    notes = [line for line in page.getvalue().splitlines() if line.startswith("note: ")]
+    assert [note.startswith("note: no longer seen: ") for note in notes] == [False, True, False]
+    assert "docs/health/not-a-number.md" in notes[0]
+    assert notes[2] == notes[0]
+
+
+def test_at_the_end_a_finding_that_is_gone_is_taken_back_at_once(monkeypatch):
+    for looks, is_taken_back in (("x--", True), ("x-x", False)):
+        page = io.StringIO()
+        view = PlainView(Console(file=page), Clock())
+        view.on(Started(CONFIG, {}, "cpu"))
+        waver(view, monkeypatch, looks[:-1])
+        last = find(CONFIG, rows(1, 60, bad_from=40), [], []) if looks[-1] == "x" else []
+        monkeypatch.setattr(health_watch, "find", lambda *_, last=last: last)
+        view.on(Finished(512 * 2, 2, 1.0))
+        assert ("no longer seen" in page.getvalue()) == is_taken_back
+
+
+def test_live_view_takes_a_finding_back_above_its_block(monkeypatch):
+    page = io.StringIO()
+    console = Console(file=page, force_terminal=True, width=120, height=40, _environ={"TERM": "xterm-256color"})
+    view = LiveView(console)
+    view.board.health.clock = Clock()
+    view.on(Started(CONFIG, {}, "cpu"))
+    waver(view, monkeypatch, "x----")
+    assert page.getvalue().count("note: no longer seen: ") == 1
 
 
 def test_live_view_shows_at_most_two_findings():

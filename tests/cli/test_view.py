@@ -9,7 +9,7 @@ from rich.console import Console
 
 from courtside.cli.view import LiveView, PlainView, live_block, make_view, progress_line
 from courtside.config import override
-from courtside.events import Compiled, Compiling, Evaluated, Finished, Notice, Progress, Started
+from courtside.events import Compiled, Compiling, Evaluated, Evaluating, Finished, Notice, Progress, Started
 from courtside.presets import find_preset
 
 CONFIG = override(find_preset("cartpole"), num_envs=4, num_steps=128, num_minibatches=4, total_timesteps=512 * 10)
@@ -102,6 +102,36 @@ def test_plain_says_compiling_once_and_every_evaluation_and_notice():
         "step 1,024 | evaluation 22.00",
         "note: env 3 was restarted",
     ]
+
+
+def test_an_evaluation_that_may_take_long_is_announced():
+    view, clock, page = plain()
+    view.on(STARTED)
+    page.truncate(0)
+    page.seek(0)
+    for step, seconds in ((512, 30.0), (1024, 0.1), (1536, 0.1)):
+        view.on(Evaluating(step, step // 512, 60))
+        clock.now += seconds
+        view.on(Evaluated(step, step // 512, {"eval/episodic_return": 33.0}, False))
+    assert page.getvalue().splitlines() == [
+        "step 512 | evaluating: 60 whole episodes ...",
+        "step 512 | evaluation 33.00",
+        "step 1,024 | evaluating: 60 whole episodes ...",
+        "step 1,024 | evaluation 33.00",
+        "step 1,536 | evaluation 33.00",
+    ]
+
+
+def test_live_view_tells_of_a_long_evaluation_while_it_lasts():
+    view = LiveView(terminal(io.StringIO()))
+    for event in (Started(override(CONFIG, eval_every=5120), {}, "cpu:0"), progress(1)):
+        view.on(event)
+    assert re.search(r"ETA \S+ [+] evaluation", seen(view))
+    view.on(Evaluating(512, 1, 60))
+    assert "evaluating: 60 whole episodes ..." in seen(view)
+    view.on(Evaluated(512, 1, {"eval/episodic_return": 33.0}, True))
+    assert "evaluating" not in seen(view)
+    assert "+ evaluation" not in seen(view)
 
 
 def terminal(page: io.StringIO, width: int = 120, **options) -> Console:

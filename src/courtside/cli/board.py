@@ -11,7 +11,18 @@ from typing import Any
 
 from courtside.cli.health_watch import HealthWatch
 from courtside.config import Config
-from courtside.events import Compiled, Compiling, Evaluated, Event, Finished, Progress, Rewound, Standing, Started
+from courtside.events import (
+    Compiled,
+    Compiling,
+    Evaluated,
+    Evaluating,
+    Event,
+    Finished,
+    Progress,
+    Rewound,
+    Standing,
+    Started,
+)
 from courtside.health.verdict import ThresholdResult, VerdictTracker, window_span, window_unit
 from courtside.metric_names import (
     EVAL_RETURN,
@@ -55,6 +66,8 @@ RUNNING = ("charts/learning_rate", "charts/noise_scale", "replay/size", LEARNING
 """What is shown as it stands now; losses of a replay are too many and too noisy for that."""
 
 SPEED_SECONDS = 2.0
+SLOW_EVALUATION = 2.0
+"""Seconds from which on an evaluation is announced."""
 
 
 @dataclass
@@ -81,6 +94,11 @@ class Board:
     """Name on the screen -> newest value."""
     evaluation: float | None = None
     best: float | None = None
+    evaluating: Evaluating | None = None
+    """The evaluation that is under way."""
+    evaluation_began: float = 0.0
+    evaluation_seconds: float | None = None
+    """What the last one took; None before the first, which may take long."""
     tracker: VerdictTracker = field(default_factory=lambda: VerdictTracker(()))
     standing: Standing | None = None
     """How many members of a population pass; the other figures are then those of the median member."""
@@ -128,6 +146,19 @@ class Board:
         done, seconds = self.step - step, self.seconds - second
         return (self.total_steps - self.step) * seconds / done if done and seconds else None
 
+    @property
+    def slow_evaluation(self) -> Evaluating | None:
+        """The evaluation under way, unless it will soon be over."""
+        is_quick = self.evaluation_seconds is not None and self.evaluation_seconds < SLOW_EVALUATION
+        return None if is_quick else self.evaluating
+
+    @property
+    def ends_with_evaluation(self) -> bool:
+        """Whether the only evaluation is still to come, at the end: no pace so far tells how long it takes."""
+        if self.config is None or self.config.run.seeds > 1:  # members that are processes tell nothing of theirs
+            return False
+        return self.config.eval_updates >= self.config.num_updates and self.evaluation is None
+
     def thresholds(self) -> list[tuple[ThresholdResult, str]]:
         """How each threshold stands at this moment, and that in two words."""
         results = self.tracker.verdict().results
@@ -150,6 +181,8 @@ class Board:
                 self.phase = f"compiled in {event.seconds:.1f} s"
             case Progress():
                 self._progress(event)
+            case Evaluating():
+                self.evaluating, self.evaluation_began = event, self.clock()
             case Evaluated():
                 self._evaluated(event)
             case Standing():
@@ -206,6 +239,8 @@ class Board:
     def _evaluated(self, event: Evaluated) -> None:
         self.tracker.add([{"step": event.step, "update": event.update, **event.metrics}])
         name = EVAL_RETURN if self.config is None else ranking_metric(self.config, event.metrics)
+        if self.evaluating is not None:
+            self.evaluating, self.evaluation_seconds = None, self.clock() - self.evaluation_began
         self.evaluation = event.metrics.get(name)
         if event.is_best:
             self.best = self.evaluation

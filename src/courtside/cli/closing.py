@@ -76,7 +76,10 @@ def say(console: Console, *lines: str) -> None:
 
 
 def finished_lines(result: Result, config: Config | None = None) -> list[str]:
-    took = f"{count(result.step)} steps, {count(result.update)} updates in {duration(result.seconds)}"
+    part = (
+        f"; the last {count(result.step - result.first_step)} steps, since it was resumed," if result.first_step else ""
+    )
+    took = f"{count(result.step)} steps, {count(result.update)} updates{part} in {duration(result.seconds)}"
     return [f"Done: {took}.", *score_lines(result, config), f"Run folder: {result.run_dir}"]
 
 
@@ -99,11 +102,22 @@ def stopped_lines(result: Result) -> list[str]:
 
 def print_verdict(console: Console, verdict: Verdict) -> None:
     """A table on a terminal; the same in sentences where lines are read one by one."""
+    *lines, summary = sentence(verdict).splitlines()
     if not console.is_terminal:
-        say(console, *sentence(verdict).splitlines())
+        say(console, *lines, *goal_lines(verdict), summary)
         return
     console.print(verdict_table(verdict))
-    say(console, sentence(verdict).splitlines()[-1])
+    for line in (*goal_lines(verdict), summary):
+        console.print(Text(line))
+
+
+def goal_lines(verdict: Verdict) -> list[str]:
+    """Where the goals come from, those of one source together: what a figure is worth shows beside it."""
+    goals: dict[str, list[str]] = {}
+    for result in verdict.results:
+        if result.source:
+            goals.setdefault(result.source, []).append(_goal(result))
+    return [f"Goal{'s' * (len(named) > 1)} {', '.join(named)}: {source}." for source, named in goals.items()]
 
 
 def verdict_table(verdict: Verdict) -> Table:
@@ -122,11 +136,14 @@ def verdict_table(verdict: Verdict) -> Table:
 
 
 def verdict_row(result: ThresholdResult) -> tuple[str | Text, ...]:
-    """Without the kind that its metric's name starts with, so that the rest fits on a narrow terminal."""
-    goal = f"{result.metric.partition('/')[2] or result.metric} {result.op} {result.target:g}"
     mark = Text("pass", style="bold green") if result.passed else Text("fail", style="bold red")
     since = ["-" if number is None else count(number) for number in (result.since_step, result.since_update)]
-    return goal, mark, figure(result.value), figure(result.worst), *since
+    return _goal(result), mark, figure(result.value), figure(result.worst), *since
+
+
+def _goal(result: ThresholdResult) -> str:
+    """Without the kind that its metric's name starts with, so that the rest fits on a narrow terminal."""
+    return f"{result.metric.partition('/')[2] or result.metric} {result.op} {result.target:g}"
 
 
 def _more_steps(result: Result, config: Config | None) -> int:

@@ -76,6 +76,11 @@ def short_line(finding: Finding) -> str:
     return f"{mark}{since}: {_small(finding.title)} ({page_of(finding.kind)})"
 
 
+def gone_line(finding: Finding) -> str:
+    """What is said of a finding that a run has got over while it was watched."""
+    return f"no longer seen: {_small(finding.title)}"
+
+
 def short_group_line(group: Group) -> str:
     """The same for a population: how many members, and since when at the earliest."""
     return f"{_who(group)}: {short_line(_earliest(group))}"

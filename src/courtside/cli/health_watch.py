@@ -6,13 +6,14 @@ It may cost a hundredth of the time at most, and whatever goes wrong in here, th
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from courtside.cli.findings_view import short_line
+from courtside.cli.findings_view import gone_line, short_line
 from courtside.config import Config
-from courtside.events import Evaluated, Event, Progress, Started
+from courtside.events import Evaluated, Event, Finished, Progress, Started
 from courtside.health.findings import Finding, is_news
 
 LOOK_SECONDS = 5.0
@@ -21,6 +22,8 @@ COST = 100
 """And at least so many times what the last look took."""
 MAX_LINES = 2
 """Findings shown at a time."""
+MISSED_LOOKS = 3
+"""Looks in a row that find nothing more before a finding is said to be gone: it may only waver."""
 MAX_ROWS = 4000
 """Once there are more, every second row is let go."""
 
@@ -65,6 +68,12 @@ class HealthWatch:
     """What broke the watch itself; from then on it only looks away."""
     due: float = 0.0
     said: set[str] = field(default_factory=set)
+    shown: dict[str, Finding] = field(default_factory=dict)
+    """Findings that were to be seen at some look and are not gone, by their kind."""
+    missed: Counter[str] = field(default_factory=Counter)
+    """Looks in a row that did not find them."""
+    gone: list[Finding] = field(default_factory=list)
+    """Those that nobody was told of yet that they are gone."""
 
     def lines(self) -> list[str]:
         """The most important findings of the moment, a line each."""
@@ -78,10 +87,18 @@ class HealthWatch:
         self.said |= {finding.kind for finding in fresh} | ({self.failure} if self.failure is not None else set())
         return [*failed, *map(self._line, fresh)]
 
+    def gone_lines(self) -> list[str]:
+        """The findings that are gone since this was asked the last time."""
+        told, self.gone = [self._of_whom(gone_line(finding)) for finding in self.gone], []
+        return told
+
     def _line(self, finding: Finding) -> str:
+        return self._of_whom(short_line(finding))
+
+    def _of_whom(self, line: str) -> str:
         """Of a population the rows are those of its median member."""
         is_population = self.config is not None and self.config.run.seeds > 1
-        return f"median member, {short_line(finding)}" if is_population else short_line(finding)
+        return f"median member, {line}" if is_population else line
 
     def remember(self, metrics: Iterable[Row], evals: Iterable[Row] = (), timing: Iterable[Row] = ()) -> None:
         """What a run that continues has logged before."""
@@ -100,6 +117,8 @@ class HealthWatch:
                 self.due = self.clock() + LOOK_SECONDS
             case Progress():
                 self._progress(event)
+            case Finished() if self.shown:  # what was said must not stand beside a clean bill of health
+                self._look(MISSED_LOOKS)
             case Evaluated():
                 self.evals.add([{"step": event.step, "update": event.update, **event.metrics}])
 
@@ -118,17 +137,27 @@ class HealthWatch:
         for track in self._tracks:
             track.forget_after(update)
 
-    def _look(self) -> None:
-        """Ask again what there is to see; a detector that fails is no reason to lose a run."""
+    def _look(self, looks: int = 1) -> None:
+        """Ask again what there is to see, which counts as so many looks; a detector that fails is no reason to lose a run."""
         if self.config is None or self.failure is not None:
             return
         begun = self.clock()
         try:
             self.findings = find(self.config, *(track.rows for track in self._tracks))
+            self._compare(looks)
         except Exception as error:
             self.failure = f"{type(error).__name__}: {error}"
         now = self.clock()
         self.due = now + max(LOOK_SECONDS, COST * (now - begun))
+
+    def _compare(self, looks: int) -> None:
+        """Which of the findings that were shown are gone? One that comes back later is said again."""
+        self.shown |= {finding.kind: finding for finding in self.findings[:MAX_LINES]}
+        found = {finding.kind for finding in self.findings}
+        self.missed = Counter({kind: self.missed[kind] + looks for kind in self.shown if kind not in found})
+        for kind in [kind for kind, missed in self.missed.items() if missed >= MISSED_LOOKS]:
+            self.gone.append(self.shown.pop(kind))
+            self.said.discard(kind)
 
 
 def find(config: Config, metrics: list[Row], evals: list[Row], timing: list[Row]) -> list[Finding]:

@@ -24,6 +24,7 @@ from courtside.events import (
     Compiled,
     Compiling,
     Evaluated,
+    Evaluating,
     Event,
     Finished,
     Notice,
@@ -71,8 +72,9 @@ class LiveView:
         self.board.on(event)
         if isinstance(event, Started):
             self._announce(event)
-        elif isinstance(event, Notice | Turned):
-            self.console.print(Text(f"note: {event.text}", style="yellow"))
+        notes = [event.text] if isinstance(event, Notice | Turned) else []
+        for note in [*notes, *self.board.health.gone_lines()]:
+            self.console.print(Text(f"note: {note}", style="yellow"))
         if not isinstance(event, Settled):
             self._draw()
 
@@ -94,6 +96,8 @@ def live_block(board: Board, width: int) -> RenderableType:
     if not board.has_progress:
         return Text(board.phase, style="bold")
     parts: list[RenderableType] = [progress_bar(board), figures(board, columns=3 if width >= 90 else 2)]
+    if board.slow_evaluation is not None:
+        parts.append(Text(evaluating_line(board.slow_evaluation), style="bold"))
     if board.filling is not None:
         parts.append(Text(filling_line(board.filling), style="bold"))
     parts += [threshold_line(result, standing) for result, standing in board.thresholds()]
@@ -110,7 +114,7 @@ def progress_bar(board: Board) -> Table:
     steps = f"{count(board.step)} of {count(board.total_steps)} steps"
     name = board.config.env.env_id if board.config else ""
     bar = ProgressBar(total=1.0, completed=board.share_done)
-    grid.add_row(Text(name, style="bold"), bar, percent(board.share_done), steps, f"ETA {duration(board.seconds_left)}")
+    grid.add_row(Text(name, style="bold"), bar, percent(board.share_done), steps, eta(board))
     return grid
 
 
@@ -165,6 +169,15 @@ def filling_line(filling: tuple[int, int]) -> str:
     return f"filling the replay with random actions: {count(filling[0])} of {count(filling[1])} entries"
 
 
+def evaluating_line(evaluating: Evaluating) -> str:
+    return f"evaluating: {count(evaluating.episodes)} whole episodes ..."
+
+
+def eta(board: Board) -> str:
+    rest = " + evaluation" if board.ends_with_evaluation else ""
+    return f"ETA {duration(board.seconds_left)}{rest}"
+
+
 def whole(number: float | None) -> str:
     return "-" if number is None else count(number)
 
@@ -214,12 +227,14 @@ class PlainView:
                 self._progress()
             case Finished() if self.line_step != event.step and self.board.has_progress:
                 self._progress()
+            case Evaluating() if self.board.slow_evaluation is not None:
+                self._say(f"step {count(event.step)} | {evaluating_line(event)}")
             case Evaluated():
                 best = " | best so far" if event.is_best else ""
                 self._say(f"step {count(event.step)} | evaluation {figure(self.board.evaluation)}{best}")
             case Notice() | Turned():
                 self._say(f"note: {event.text}")
-        for line in self.board.health.fresh_lines():
+        for line in [*self.board.health.fresh_lines(), *self.board.health.gone_lines()]:
             self._say(f"note: {line}")
 
     def _announce(self, event: Started) -> None:
@@ -249,7 +264,7 @@ def progress_line(board: Board) -> str:
     if learns is not None:
         metrics.append(f"learning_steps/s {whole(learns):>7}")
     speed = whole(board.steps_per_second)
-    tail = [f"steps/s {speed:>9}", f"rollout {percent(board.rollout_share):>4}", f"ETA {duration(board.seconds_left)}"]
+    tail = [f"steps/s {speed:>9}", f"rollout {percent(board.rollout_share):>4}", eta(board)]
     passing = [] if board.standing is None else [f"passing {board.standing.passing}/{board.standing.members}"]
     return " | ".join([head, *passing, *metrics, *tail, *fills])
 

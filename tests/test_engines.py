@@ -239,11 +239,11 @@ def test_envs_are_built_when_first_stepped_and_evaluation_builds_only_its_own(ho
     _, state, _ = host_run
     engine = make_engine(HOST_CONFIG)
     try:
-        assert engine._host is None
+        assert engine._envs.built is None
         assert [note for note in engine.notices() if "as asked: serial" in note]
         assert set(engine.memory_mb()) == {"host envs", "evaluation envs", "rollout", "network"}
         assert len(engine.play(state.policy, 5, 3, True).returns) == 3
-        assert engine._host is None
+        assert engine._envs.built is None
         assert engine.notices() == []
     finally:
         engine.close()
@@ -279,6 +279,21 @@ def test_an_env_that_fails_when_tried_is_left_to_the_restarts(monkeypatch):
         make_engine(override(config, on_worker_failure="stop"))
 
 
+def test_a_rollout_of_a_host_begins_when_the_update_before_is_learned(monkeypatch):
+    """So its time is its own: an update is handed over in a moment, and learned while Python goes on."""
+    engine = make_engine(override(HOST_CONFIG, update_epochs=3000))
+    collect, were_ready = engine._collect, []
+
+    def look_and_collect(state):
+        were_ready.append(all(x.is_ready() for x in jax.tree.leaves(state.learners[0].params)))
+        return collect(state)
+
+    monkeypatch.setattr(engine, "_collect", look_and_collect)
+    engine.run_chunk(engine.init(), 3)
+    engine.close()
+    assert were_ready == [True, True, True]
+
+
 def test_a_resumed_host_run_does_not_carry_returns_of_episodes_that_were_cut():
     """The running discounted return belongs to episodes; those of a host restart."""
     config = override(HOST_CONFIG, norm_reward=True)
@@ -293,7 +308,8 @@ def test_a_resumed_host_run_does_not_carry_returns_of_episodes_that_were_cut():
 
 def test_rates_are_traced_so_that_another_rate_needs_no_new_program(engine):
     faster = eqx.tree_at(lambda h: h.learning_rate.start, engine.hyper, jnp.float32(1e-2))
+    slow, _ = engine.run_chunk(engine.init(), 2)
     count = engine._chunk._cache_size()
-    state, _ = engine._run(faster, engine.init(), 2)
+    fast, _ = engine._run(faster, engine.init(), 2)
     assert engine._chunk._cache_size() == count
-    assert differs(state.policy, engine.run_chunk(engine.init(), 2)[0].policy)
+    assert differs(fast.policy, slow.policy)

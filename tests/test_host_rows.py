@@ -75,7 +75,7 @@ def cnn_engine(**changes):
     if "keeps_rows" not in changes:
         return made
     made.close()
-    return HostEngine(config, made._source, keeps_rows=changes["keeps_rows"])
+    return HostEngine(config, made._envs.source, keeps_rows=changes["keeps_rows"])
 
 
 def test_what_a_policy_said_while_it_acted_is_what_it_says_of_the_rollout():

@@ -25,22 +25,19 @@ from courtside.config import Config
 from courtside.engines import EVALUATION, Rows
 from courtside.engines.blanks import blank_rollout
 from courtside.engines.choosing import Acting, ActionChooser, join_said, memories_of
+from courtside.engines.env_sets import EnvSets
 from courtside.engines.overlapping import GRAIN, Overlap, is_in_step
 from courtside.engines.playing import HostPlayer
 from courtside.episodes import Episodes
-from courtside.errors import ConfigError, EnvContractError
+from courtside.errors import ConfigError
 from courtside.hosts.base import Host, ShowsScreens
-from courtside.hosts.env_host import Forecast, foresee, make_host
-from courtside.hosts.env_slice import Numbering
 from courtside.hosts.facts import can_pack
-from courtside.hosts.shifts import Shifts, make_shifts
+from courtside.hosts.shifts import Shifts
 from courtside.keys import make_key
-from courtside.registry import EnvSource, tell_folder
+from courtside.registry import EnvSource
 from courtside.rollout import DeviceRows, HostColumns, Turn, collect_host, summarize_episodes
 from courtside.types import Metrics, Policy, Rollout, TrainState
 
-EVAL_ENVS = 16
-"""That play an evaluation, or as many as are trained on, where that is more."""
 SAVING_FACTOR = 4.0
 """`chunk_factor` where all envs are saved at the end of each chunk: that takes milliseconds for each dozen of them."""
 STATE_BYTES = 16_384
@@ -48,10 +45,7 @@ STATE_BYTES = 16_384
 
 
 class HostEngine:
-    """See `engines.Engine`.
-
-    Envs are built when they are first stepped: by then it is known that they fit, and an evaluation builds only its own.
-    """
+    """See `engines.Engine`."""
 
     def __init__(self, config: Config, source: EnvSource, packed: bool = True, keeps_rows: bool | None = None) -> None:
         """`packed`: rows are bytes where they can be; without it the same numbers come of four times the memory.
@@ -63,24 +57,20 @@ class HostEngine:
             raise ConfigError(
                 f"--score-cap was given, but {config.env.env_id} is stepped outside JAX and ends its episodes itself; leave it out."
             )
-        self.config, self._source, self._own_source = config, source, source
+        self.config = config
         self.opponents: tuple[Any, ...] = ()
         self.on_pause: Callable[[], None] | None = None
         """Called between two steps of training, when no env is being stepped; it must not change anything."""
-        self._host: Host | None = None
         self._player: HostPlayer | None = None
-        self._is_closed = False
         self._features: np.ndarray | None = None
         self._columns = HostColumns()
         self._newest_envs: dict[str, np.ndarray] | None = None
         """Where the envs stand, as it was last told."""
-        self._wants_bytes = packed and may_pack(config)
-        self._num_shifts = count_shifts(config)
         self._rollout_seconds = 0.0
-        self._notices = [source.note] if source.note else []
-        self._forecast = self._foresee()
-        self.spec = self.host.spec if self._forecast is None else self._forecast.spec
-        self.team = make_team(config, self.spec, self._wants_bytes and can_pack(self.spec))
+        wants_bytes = packed and may_pack(config)
+        self._envs = EnvSets(config, source, wants_bytes)
+        self.spec = self._envs.spec
+        self.team = make_team(config, self.spec, wants_bytes and can_pack(self.spec))
         self.hyper = make_hyper(config)
         self._init = jax.jit(functools.partial(init_learners, self.team))
         self._draw = jax.jit(functools.partial(draw_rollout_noise, self.team), static_argnums=1)
@@ -101,58 +91,23 @@ class HostEngine:
             cores.on_all(update, 1) if self._num_sharing > 1 else jax.jit(update, donate_argnums=1)
         )
 
-    def _foresee(self) -> Forecast | None:
-        """What the envs will be like; None where the one that was tried failed but failures are to be survived."""
-        try:
-            env, ask = self.config.env, functools.partial(foresee, self._source, packed=self._wants_bytes)
-            forecast = ask(env.num_envs // self._num_shifts, env)
-            if forecast.plan.mode == "serial" and not env.shifts:  # nobody else steps them: turns would gain nothing
-                self._num_shifts, forecast = 1, ask(env.num_envs, env)
-        except EnvContractError as error:
-            if self.config.env.on_worker_failure != "restart":
-                raise
-            self._notices.append(f"How much memory the envs take could not be foreseen. {error}")
-            return None
-        turns = f" So does each of {self._num_shifts} groups of envs, which take turns." if self._num_shifts > 1 else ""
-        self._notices.append(forecast.plan.reason + turns)
-        return forecast
-
     @property
     def host(self) -> Host:
         """The envs to train on, built on first use."""
-        if self._host is None:
-            self._host = self._make_host()
-            if self._forecast is not None:
-                self._host.notices()  # why this plan: told before
-            if self._is_closed:  # stopped while a thread was building
-                self._host.close()
-        return self._host
+        return self._envs.host
 
     def use_folder(self, folder: Path) -> None:
         """Tell the envs that will be trained on where the run's folder is."""
-        self._own_source = tell_folder(
-            self._source, str(folder.resolve()), self._episode_seed(0), self.config.env.num_envs
-        )
-        if self._host is not None and self._own_source != self._source:  # built to learn what its envs are like
-            self._host.close()
-            self._host = None
-
-    def _make_host(self) -> Host:
-        plan, count = self._forecast and self._forecast.plan, self.config.env.num_envs // self._num_shifts
-        make = functools.partial(make_host, self._own_source, count, self.config.env, plan, self._wants_bytes)
-        if self._num_shifts == 1:
-            return make()
-        groups = range(0, self.config.env.num_envs, count)
-        return make_shifts([functools.partial(make, numbering=Numbering(first, groups.stop)) for first in groups])
+        self._envs.use_folder(folder, self._episode_seed(0))
 
     def compile(self) -> None:
         """Run each program once on empty input, so that later calls take the fast path."""
-        if self._forecast is not None and self._forecast.plan.mode != "serial":
+        if (forecast := self._envs.forecast) is not None and forecast.plan.mode != "serial":
             _ = self.host  # serial envs wait for the thread that will step them: they may be bound to it
         state = self._placed(self._init(np.uint32(0)))
         features = self._empty_features(self.config.env.num_envs)
         key, noise = self._draw(state.key, self.team.num_steps)
-        shift = slice(self.config.env.num_envs // self._num_shifts)
+        shift = slice(self.config.env.num_envs // self._envs.num_shifts)
         leaves, shown = jax.tree.leaves(state.policy), features[shift]
         given = leaves, memories_of(state), shown
         if (kept := self._find_kept()) is None:
@@ -191,29 +146,25 @@ class HostEngine:
 
     def init(self) -> TrainState:
         state = self._init(np.uint32(self.config.run.seed))
-        if self._can_save:  # then where the envs stand is part of the state, from the first moment on
+        if self._envs.can_save:  # then where the envs stand is part of the state, from the first moment on
             self._features = np.array(self.host.reset(self._episode_seed(0)))
         return self._with_envs(state)
 
     def template(self) -> TrainState:
         state = jax.eval_shape(self._init, np.uint32(0))
-        if not self._can_save:
+        if not self._envs.can_save:
             return state
         size = STATE_BYTES * self.config.env.num_envs + self._empty_features(self.config.env.num_envs).nbytes
         saved = {"saved": np.zeros(size, np.uint8)}
         return eqx.tree_at(lambda s: s.env_state, state, saved, is_leaf=lambda x: x is None)
 
     @property
-    def _can_save(self) -> bool:
-        return self._forecast.can_save if self._forecast else self.host.can_save
-
-    @property
     def chunk_factor(self) -> float:
-        return SAVING_FACTOR if self._can_save else 1.0
+        return SAVING_FACTOR if self._envs.can_save else 1.0
 
     def _with_envs(self, state: TrainState) -> TrainState:
         """The state with where the envs stand, of kinds that can be saved: a resume then goes on bit for bit."""
-        if not self._can_save:
+        if not self._envs.can_save:
             return state
         saved = np.frombuffer(safetensors.save(self.host.save()), np.uint8)
         self._newest_envs = {"saved": saved}
@@ -244,6 +195,7 @@ class HostEngine:
     def _run_in_step(self, state: TrainState, num_updates: int) -> tuple[TrainState, list[Metrics]]:
         rows = []
         for _ in range(num_updates):
+            jax.block_until_ready(state.learners)  # else the rollout's time would be that of learning too
             state, key, rollout = self._collect(state)
             state, metrics = self._update(self.hyper, state, key, rollout)
             rows.append(metrics)
@@ -329,59 +281,28 @@ class HostEngine:
 
     def _find_player(self, episodes: int) -> HostPlayer:
         if self._player is None:
-            host = self._make_eval_host(self._count_eval_envs(episodes))
-            self._player = HostPlayer(host, self.team, self._act, self._greedy)
+            self._player = HostPlayer(self._envs.make_eval_host(episodes), self.team, self._act, self._greedy)
         return self._player
 
-    def _make_eval_host(self, num_envs: int) -> Host:
-        if self._host is None and self._forecast is not None:  # else asked when the training envs were built
-            memory.check_fits({memory.EVAL_ENVS: self._eval_envs_mb(num_envs)})
-        host = make_host(self._source, num_envs, self.config.env, packed=self._wants_bytes, for_evaluation=True)
-        host.notices()  # the plan is of interest for the training envs only
-        return host
-
-    def _count_eval_envs(self, episodes: int) -> int:
-        return min(episodes, max(EVAL_ENVS, self.config.env.num_envs))
-
-    def _eval_envs_mb(self, num_envs: int) -> float:
-        return foresee(self._source, num_envs, self.config.env, self._wants_bytes).memory_mb
-
     def memory_mb(self) -> dict[str, float]:
-        foreseen = self._forecast.memory_mb * self._num_shifts if self._forecast else self.host.memory_mb()
-        parts = {memory.HOST_ENVS: foreseen}
-        if self._forecast and self.config.eval_updates:
-            parts[memory.EVAL_ENVS] = self._eval_envs_mb(self._count_eval_envs(self.config.run.eval_episodes))
         # Two sets of columns and the batch; what steps led to is kept too where rows are numbers. Each core has its own batch.
         copies = (3 if self._keeps_bytes else 5) + self._num_sharing - 1
         learner = memory.learner_mb(self.team, self.template(), row_copies=copies)
-        return parts | learner | {"network": learner["network"] * self._num_sharing}
+        return self._envs.memory_mb() | learner | {"network": learner["network"] * self._num_sharing}
 
     def screens(self, limit: int) -> np.ndarray | None:
         """See `hosts.base.ShowsScreens`: of the envs that are trained on."""
-        return self._host.screens(limit) if isinstance(self._host, ShowsScreens) else None
+        built = self._envs.built
+        return built.screens(limit) if isinstance(built, ShowsScreens) else None
 
     def notices(self) -> list[str]:
-        notices, self._notices = self._notices, []
-        if self._host is not None:
-            notices += self._host.notices()
-        if self._player is not None:
-            notices += [f"{EVALUATION}{notice}" for notice in self._player.host.notices()]
-        return notices
+        played = [] if self._player is None else self._player.host.notices()
+        return [*self._envs.take_notices(), *(f"{EVALUATION}{notice}" for notice in played)]
 
     def close(self) -> None:
-        self._is_closed = True
-        for host in (self._host, self._player and self._player.host):
-            if host is not None:
-                host.close()
-
-
-def count_shifts(config: Config) -> int:
-    """How many groups of envs take turns: two where an accelerator chooses the actions, unless told."""
-    told = config.env.shifts
-    if told:
-        return told
-    can = not config.is_off_policy and not config.net.lstm_size and config.env.num_envs % 2 == 0
-    return 2 if can and jax.default_backend() != "cpu" and config.env.workers in ("auto", "processes") else 1
+        self._envs.close()
+        if self._player is not None:
+            self._player.host.close()
 
 
 def init_learners(learners: Team, seed: Array) -> TrainState:

@@ -41,7 +41,7 @@ def test_events_reach_the_view(tmp_path):
         def on(self, event):
             seen.append(event)
 
-    courtside.train(runs_dir=str(tmp_path), view=View(), **(SMALL | {"total_timesteps": 256}))
+    courtside.train("cartpole", runs_dir=str(tmp_path), view=View(), **(SMALL | {"total_timesteps": 256}))
     assert isinstance(seen[-1], Finished)
 
 

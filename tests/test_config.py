@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -154,10 +153,16 @@ def test_minibatches_must_divide_the_batch():
     ("number", "near", "nearest"),
     [(32, 5, 4), (32, 6, 4), (32, 7, 8), (32, 1000, 32), (7, 3, 1), (128 * 10**9, 3, 2), (10**18 + 9, 10**17, None)],
 )
-def test_nearest_divisor_is_found_at_once(number, near, nearest):
-    begun = time.monotonic()
-    assert nearest_divisor(number, near) == nearest
-    assert time.monotonic() - begun < 0.5
+def test_nearest_divisor_is_found_after_few_tries(number, near, nearest):
+    tried = []
+
+    class Divided(int):
+        def __mod__(self, divisor):
+            tried.append(divisor)
+            return int(self) % divisor
+
+    assert nearest_divisor(Divided(number), near) == nearest
+    assert 0 < len(tried) <= 200_000
 
 
 def test_at_least_one_update_must_fit():

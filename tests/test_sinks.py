@@ -6,7 +6,6 @@ import math
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -144,19 +143,6 @@ def test_full_disk_is_an_error_and_not_a_hang(config, tmp_path):
     with pytest.raises(CheckpointError, match=f"{events.name}: the disk is full"):
         sink.on(progress(range(1, 10)))
     sink.close()
-
-
-def test_logging_costs_little(config):
-    """100 updates are half a second of training at 4 x 128; all logging of them must stay far below that."""
-    log = RunLog.create(config)
-    chunk = progress(range(1, 101))
-    seconds = []
-    for _ in range(5):
-        start = time.process_time()
-        log.on(chunk)
-        seconds.append(time.process_time() - start)
-    log.close()
-    assert min(seconds) < 0.02 * 0.5
 
 
 # --- W&B -----------------------------------------------------------------------------------------------------------

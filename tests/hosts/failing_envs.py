@@ -8,6 +8,7 @@ import mmap
 import os
 import subprocess
 import sys
+import threading
 import time
 
 import gymnasium
@@ -234,6 +235,25 @@ class Slow(Sound):
 
     def step(self, action):
         time.sleep(0.002)
+        return super().step(action)
+
+
+class Meets(Sound):
+    """A step is over when another env's is under way too; alone it takes `patience` seconds."""
+
+    patience = 0.05
+    gate = threading.Lock()
+    first: threading.Event | None = None
+
+    def step(self, action):
+        with Meets.gate:
+            met, Meets.first = Meets.first, None if Meets.first else threading.Event()
+            mine = Meets.first
+        if met:
+            met.set()
+        elif not mine.wait(self.patience):
+            with Meets.gate:
+                Meets.first = None if Meets.first is mine else Meets.first
         return super().step(action)
 
 

@@ -275,7 +275,7 @@ def test_a_module_is_asked_for_its_parallel_env_and_is_measured():
     env_id = full_id(EnvSource("pz", "pz_envs"))
     assert env_id == "pz:pz_envs"
     found = measure_env(env_id, with_speed=True)
-    assert 0 < found["step_seconds"] < 1e-3
+    assert found["step_seconds"] > 0
     assert found["facts"]["agent_names"] == ["left", "right"]
 
 

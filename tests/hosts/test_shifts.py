@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from courtside.config import Config, override
-from courtside.engines.host_engine import HostEngine, count_shifts
+from courtside.engines.env_sets import count_shifts
+from courtside.engines.host_engine import HostEngine
 from courtside.errors import ConfigError
 from courtside.hosts.env_host import make_host
 from courtside.hosts.env_slice import Numbering

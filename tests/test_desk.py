@@ -153,7 +153,9 @@ def killed(folder, family):
     config = small(folder)
     if family == "mad4pg":
         sizes = {"total_timesteps": 3_200, "num_envs": 4, "num_steps": 4, "pretrain": 200, "tensorboard": False}
-        config = override(presets.find_preset("tennis"), **sizes, buffer_size=2_000, batch_size=16, hidden_sizes=(8,))
+        config = override(
+            presets.find_preset("pendulum-d4pg"), **sizes, buffer_size=2_000, batch_size=16, hidden_sizes=(8,)
+        )
     return override(config, checkpoint_seconds=1e6, eval_every=0, snapshots=20, runs_dir=str(folder))
 
 

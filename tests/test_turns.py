@@ -17,7 +17,7 @@ from courtside.replanning import replan
 from courtside.turns import Turn, Turns, add_turn, config_at, late_turns, read_turn, turns_of
 
 PPO = presets.find_preset("cartpole")
-DDPG = override(presets.find_preset("tennis"), pretrain=200)
+DDPG = override(presets.find_preset("pendulum-d4pg"), pretrain=200, hidden_sizes=(8,), batch_size=16, e=0.3)
 SMALL = {
     "total_timesteps": 4_096,
     "num_envs": 4,

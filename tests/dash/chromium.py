@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -24,16 +26,30 @@ def launch(started):
 
 @contextmanager
 def courtside(*words, until):
-    """A command of courtside in a process of its own, once `until` finds something; ended with the block."""
+    """A command of courtside in a process of its own, once `until` finds something: what it found, and the process's
+    number. Ended with the block."""
     command = ["nice", "-n", "10", sys.executable, "-m", "courtside", *map(str, words)]  # other tests run beside these
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + 120
-        while not (found := until()):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        yield found
-        process.terminate()
+        try:
+            deadline = time.monotonic() + 120
+            while not (found := until()):
+                assert process.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            yield found, process.pid
+        finally:
+            process.terminate()
+            process.send_signal(signal.SIGCONT)
+
+
+@contextmanager
+def awake(pid):
+    """A process that does nothing outside the block: what trains without an end takes a core from other tests."""
+    os.kill(pid, signal.SIGCONT)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGSTOP)
 
 
 @contextmanager
@@ -42,6 +58,8 @@ def page_server(runs, *flags):
     command = [sys.executable, "-m", "courtside", "watch", str(runs), "--port", "0", "--no-open", *flags]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        lines = [process.stdout.readline() for _ in range(1 + ("--knobs" in flags))]
-        yield [word for line in lines for word in line.split() if word.startswith("http")]
-        process.terminate()
+        try:
+            lines = [process.stdout.readline() for _ in range(1 + ("--knobs" in flags))]
+            yield [word for line in lines for word in line.split() if word.startswith("http")]
+        finally:
+            process.terminate()

@@ -256,7 +256,7 @@ class TestInABrowser:
     @staticmethod
     def trained(folder):
         words = ("train", "cartpole", "--runs-dir", folder, "--total-timesteps", "1e9", "--eval-every", "0")
-        with courtside(*words, until=lambda: list(folder.glob("cartpole-*/checkpoints/*.safetensors"))) as found:
+        with courtside(*words, until=lambda: list(folder.glob("cartpole-*/checkpoints/*.safetensors"))) as (found, _):
             yield found[0].parent.parent
 
     @pytest.fixture(scope="class")
@@ -298,6 +298,20 @@ class TestInABrowser:
         assert runlog.read_config(trained).run.turns == before
         page.close()
 
+    @pytest.mark.parametrize("scheme", ["light", "dark"])
+    def test_it_can_be_used_by_everybody(self, browser, addresses, trained, scheme):
+        axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python")
+        context = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme=scheme)
+        page = context.new_page()
+        page.goto(addresses[1])
+        page.goto(f"{addresses[0]}run?name={trained.name}")
+        page.get_by_label("Learning rate", exact=True).wait_for()
+        violations = axe.Axe().run(page).response["violations"]
+        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        context.close()
+        assert [each["id"] for each in violations if each["impact"] in ("serious", "critical")] == []
+        assert wide <= 0, "nothing sticks out sideways"
+
     def test_it_pauses_goes_on_and_stops(self, page, addresses, trained):
         plain, with_token = addresses
         page.goto(with_token)
@@ -323,19 +337,8 @@ class TestInABrowser:
         assert page.get_by_role("button", name="Pause").count() == 0
 
     def test_a_population_turns_as_one(self, page, addresses, folder):
-        words = (
-            "train",
-            "cartpole",
-            "--runs-dir",
-            folder,
-            "--seeds",
-            "2",
-            "--total-timesteps",
-            "1e9",
-            "--exp-name",
-            "two",
-        )
-        with courtside(*words, until=lambda: list(folder.glob("two-*/members/01/checkpoints/*"))) as found:
+        words = f"train cartpole --runs-dir {folder} --seeds 2 --total-timesteps 1e9 --exp-name two".split()
+        with courtside(*words, until=lambda: list(folder.glob("two-*/members/01/checkpoints/*"))) as (found, _):
             run = found[0].parents[3]
             page.goto(addresses[1])
             page.goto(f"{addresses[0]}population?name={run.name}")
@@ -345,22 +348,6 @@ class TestInABrowser:
             wait_until(lambda: all(runlog.read_config(run / "members" / name).run.turns for name in ("00", "01")))
             page.goto(f"{addresses[0]}run?name={run.name}/members/01")
             page.get_by_text("turn the knobs of the population").wait_for()
-
-    def test_it_can_be_used_by_everybody(self, browser, addresses, folder):
-        axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python")
-        words = ("train", "cartpole", "--runs-dir", folder, "--total-timesteps", "1e9", "--exp-name", "axe")
-        with courtside(*words, until=lambda: list(folder.glob("axe-*/checkpoints/*"))) as found:
-            for scheme in ("light", "dark"):
-                context = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme=scheme)
-                page = context.new_page()
-                page.goto(addresses[1])
-                page.goto(f"{addresses[0]}run?name={found[0].parents[1].name}")
-                page.get_by_label("Learning rate", exact=True).wait_for()
-                violations = axe.Axe().run(page).response["violations"]
-                wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-                context.close()
-                assert [each["id"] for each in violations if each["impact"] in ("serious", "critical")] == []
-                assert wide <= 0, "nothing sticks out sideways"
 
 
 def rates(run):

@@ -5,7 +5,7 @@ import shutil
 import time
 
 import pytest
-from chromium import courtside, needs_browser, page_server
+from chromium import awake, courtside, needs_browser, page_server
 from made_runs import make_run, write_rows
 from test_groups import POPULATION, SEARCH, make_population, make_search
 
@@ -39,11 +39,19 @@ def runs(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def trained(runs):
-    """A run that trains as long as the tests of this file last."""
+def started(runs):
+    """A run that would train as long as the tests of this file last."""
     words = ("train", "cartpole", "--runs-dir", runs, "--total-timesteps", "1e9", "--eval-every", "50000")
-    with courtside(*words, until=lambda: list(runs.glob("cartpole-*/checkpoints/*.safetensors"))) as found:
-        yield found[0].parent.parent.name
+    with courtside(*words, until=lambda: list(runs.glob("cartpole-*/checkpoints/*.safetensors"))) as (found, pid):
+        yield found[0].parent.parent.name, pid
+
+
+@pytest.fixture
+def trained(started):
+    """That run, which trains as long as somebody looks."""
+    name, pid = started
+    with awake(pid):
+        yield name
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +215,7 @@ def test_the_wall_moves_and_one_env_is_enlarged(page, address, trained):
 
 def test_a_population_that_trains(page, address, runs):
     words = ("train", "cartpole", "--runs-dir", runs, "--seeds", "3", "--total-timesteps", "1e9", "--exp-name", "crowd")
-    with courtside(*words, until=lambda: list(runs.glob("crowd-*/members/02/checkpoints/*"))) as found:
+    with courtside(*words, until=lambda: list(runs.glob("crowd-*/members/02/checkpoints/*"))) as (found, _):
         page.goto(f"{address}population?name={found[0].parents[3].name}")
         head = page.locator("header.head")
         head.get_by_text("training").wait_for()
@@ -222,7 +230,7 @@ def test_a_population_that_trains(page, address, runs):
 
 def test_a_search_that_goes_on(page, address, runs):
     small = ("--total-timesteps", "200000", "--trials", "4", "--stages", "2", "--exp-name", "hunt", "--runs-dir", runs)
-    with courtside("tune", "cartpole", *small, until=lambda: list(runs.glob("hunt-*/search.json"))) as found:
+    with courtside("tune", "cartpole", *small, until=lambda: list(runs.glob("hunt-*/search.json"))) as (found, _):
         page.set_default_timeout(120_000)
         page.goto(f"{address}search?name={found[0].parent.name}")
         page.locator("header.head").get_by_text("training").wait_for()

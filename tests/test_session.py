@@ -98,32 +98,43 @@ def test_signal_in_the_last_chunk_lets_the_run_finish(tmp_path):
     assert session.train(small(tmp_path), view=AtTheEnd()).finished
 
 
-def wait_for(run_dir: Path, process: subprocess.Popen, num_rows: int) -> None:
-    deadline = time.monotonic() + 120
-    while process.poll() is None and time.monotonic() < deadline:
-        found = list(run_dir.glob("*/metrics.jsonl"))
-        if found and found[0].read_bytes().count(b"\n") >= num_rows:
-            return
-        time.sleep(0.005)
-    raise AssertionError(f"the run never logged {num_rows} updates (exit status {process.poll()})")
+KILLED = """
+import os, signal, sys
+from courtside import cli
+from courtside.events import Evaluated, Progress
+from courtside.runlog import RunLog
+from courtside.saving import Saver
+log, left = RunLog.on, {Evaluated: int(sys.argv[1]), Progress: int(sys.argv[2])}
+
+def log_and_die(self, event):
+    log(self, event)
+    if type(event) in left:
+        left[type(event)] -= 1
+    if isinstance(event, Progress) and max(left.values()) <= 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+RunLog.on, Saver.is_due = log_and_die, lambda _: True
+cli.main(sys.argv[3:])
+"""
+"""Dies by its own hand when so many evaluations and chunks are logged: no observer is sure to hit a run of a second. It
+saves after every chunk, whatever a slow disk makes of the clock."""
 
 
 def test_kill_minus_nine_again_and_again_is_bit_equal(tmp_path):
-    """Two kills in one run, through the command line, against the same command left alone."""
+    """Two kills in one run, through the command line: soon after its beginning, and between later evaluations."""
+    whole = session.train(small(tmp_path / "whole", eval_every=2_048)).run_dir
     flags = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items() if name != "tensorboard"]
-    flags += ["--total-timesteps=262144", "--checkpoint-seconds=0.05", "--no-tensorboard"]
-    command = [sys.executable, "-m", "courtside"]
-    subprocess.run([*command, "train", *flags, f"--runs-dir={tmp_path}/a"], check=True, capture_output=True)
-    start = [*command, "train", *flags, f"--runs-dir={tmp_path}/b"]
-    for num_rows in (5, 900):
-        process = subprocess.Popen(start, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for(tmp_path / "b", process, num_rows)
-        process.kill()
-        process.wait()
-        run = next((tmp_path / "b").iterdir())
-        start = [*command, "resume", str(run)]
-    subprocess.run(start, check=True, capture_output=True)
-    assert outcome(run) == outcome(next((tmp_path / "a").iterdir()))
+    flags += ["--eval-every=2048", "--no-tensorboard", f"--runs-dir={tmp_path / 'killed'}"]
+    words = ["train", "cartpole", *flags]
+    for num_evaluations, num_chunks in ((0, 2), (3, 1)):
+        command = [sys.executable, "-c", KILLED, str(num_evaluations), str(num_chunks), *words]
+        assert subprocess.run(command, capture_output=True).returncode == -signal.SIGKILL
+        (run,) = (tmp_path / "killed").iterdir()
+        words = ["resume", str(run)]
+    assert len(runlog.read_rows(run, runlog.EVALS)) >= 3
+    assert checkpoint.newest_update(run) >= 48, "the third evaluation of a resumed run comes after update 48 or later"
+    subprocess.run([sys.executable, "-m", "courtside", *words], check=True, capture_output=True)
+    assert outcome(run) == outcome(whole)
 
 
 def test_resume_passes_over_a_broken_checkpoint_and_says_so(whole, tmp_path):
@@ -228,6 +239,26 @@ def test_same_seed_same_run_other_seed_another(whole, tmp_path):
     other = session.train(small(tmp_path / "other", seed=2)).run_dir
     assert outcome(again) == outcome(whole)
     assert outcome(other)["metrics.jsonl"] != outcome(whole)["metrics.jsonl"]
+
+
+def test_resume_says_what_a_kill_costs(tmp_path):
+    stopped = session.train(small(tmp_path), view=Meddler(Progress, 4, lambda: os.kill(os.getpid(), signal.SIGINT)))
+    last = runlog.read_rows(stopped.run_dir)[-1]
+    with open(stopped.run_dir / runlog.METRICS, "a") as file:  # as a kill leaves it: logged, and no checkpoint after it
+        file.writelines(
+            runlog.encode_row(last | {"step": last["step"] + 128 * i, "update": last["update"] + i}) + "\n"
+            for i in (1, 2)
+        )
+        file.write('{"step": 99, "upd')
+    watcher = Meddler(Notice, 10**9, lambda: None)
+    session.resume(stopped.run_dir, view=watcher)
+    (note,) = [event.text for event in watcher.seen if isinstance(event, Notice) and "Going on from" in event.text]
+    assert note == (
+        f"Going on from step {stopped.step:,} (update {stopped.update:,}). The 256 steps after it that were logged are "
+        "trained again: checkpoints come every 10 s (--checkpoint-seconds)."
+    )
+    assert runlog.newest_logged(stopped.run_dir) == 128
+    assert runlog.newest_logged(tmp_path) == 0
 
 
 def test_resume_says_where_it_goes_on_and_what_the_best_was(tmp_path):

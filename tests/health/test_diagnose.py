@@ -261,6 +261,34 @@ def test_spikes_began_where_they_follow_each_other(blip):
     assert finding.since_update == 151
 
 
+THROWN = np.zeros(UPDATES)
+THROWN[[0, 2]] = 1.5, 60.0
+
+
+@pytest.mark.parametrize("updates", [UPDATES, 30])
+def test_one_leap_after_which_nothing_moves_is_told_from_its_update_on(updates):
+    config = override(CONFIG, learning_rate="0.5")
+    case = make_sick(
+        config, updates=updates, charts__episodic_return=failing(updates=updates), losses__approx_kl=THROWN[:updates]
+    )
+    found = diagnose.diagnose(case)[0]
+    assert (found.kind, found.since_update, found.sick) == ("kl-spikes", 3, True)
+    assert found.remedy == "--learning-rate 0.005"
+    assert "Since update 3 went that far the policy has hardly moved any more." in found.evidence
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        make_sick(losses__approx_kl=THROWN),  # it solved its task
+        make_sick(**FAILING, losses__approx_kl=np.where(THROWN > 10, THROWN, 1e-3)),  # it goes on
+        make_sick(**FAILING, losses__approx_kl=np.where(TIME < 0.9, 1e-3, THROWN[::-1])),  # too late to say
+    ],
+)
+def test_one_leap_alone_is_a_mishap(case):
+    assert "kl-spikes" not in [finding.kind for finding in diagnose.diagnose(case)]
+
+
 @pytest.mark.parametrize("thresholds", [CONFIG.thresholds, ()])
 @pytest.mark.parametrize(("success", "sick"), [(0.0, False), (np.where(TIME > 0.5, 0.05, 0.4), True)])
 def test_a_return_that_rises_without_success_is_told(thresholds, success, sick):

@@ -24,6 +24,8 @@ KL_FAR, KL_FAR_SHARE = 0.025, 0.1
 """Median of a stretch that goes too far, and share of the run that may consist of such."""
 ROW_SHARE = 0.1
 """Share of the run within which leaps have to follow each other to be more than one mishap."""
+STILL_SHARE = 0.2
+"""Share of the run for which a policy has to lie still after its last such leap to have been thrown by it."""
 WIDE_CLIP = 0.5
 """Clip range that no longer holds a step back."""
 KL_STALL = 3e-5
@@ -59,22 +61,42 @@ def kl_spikes(case: Case) -> Finding | None:
     """Updates that jump now and then, or that all go too far."""
     kl, found = case.history[KL], cut(case.history, KL)
     jumps, wild = float(np.mean(kl > KL_HIGH)), int(np.sum(kl > KL_WILD))
-    far = found.values > KL_FAR
-    if jumps < KL_HIGH_SHARE and wild < WILD_UPDATES and found.share(far) < KL_FAR_SHARE:
+    far, thrown = found.values > KL_FAR, _thrown_at(case)
+    if jumps < KL_HIGH_SHARE and wild < WILD_UPDATES and found.share(far) < KL_FAR_SHARE and thrown is None:
         return None
     rate, clip = case.config.learning_rate.start, parse_schedule(case.config.ppo.clip_coef).start
     wide = clip > WIDE_CLIP
     evidence = (
-        f"approx_kl was above {KL_HIGH:g} in {jumps:.0%} of the updates, {number(highest(kl))} at most.",
-        f"In {found.share(far):.0%} of the run its median lay above {KL_FAR:g}; 0.001 to 0.02 is usual.",
-        *([f"--clip-coef is {clip:g}: nothing holds a step back."] if wide else []),
+        f"approx_kl was above {KL_HIGH:g} in {jumps:.1%} of the updates, {number(highest(kl))} at most.",
+        "" if thrown is None
+        else f"Since update {case.history.updates[thrown]:,} went that far the policy has hardly moved any more.",
+        f"In {found.share(far):.0%} of the run its median lay above {KL_FAR:g}; 0.001 to 0.02 is usual." if far.any() else "",
+        f"--clip-coef is {clip:g}: nothing holds a step back." if wide else "",
+    )  # fmt: skip
+    slower = (
+        f"--learning-rate {rate / 10:.2g}, or --target-kl 0.02"
+        if thrown is None
+        else f"--learning-rate {rate / 100:.2g}"
     )
     return make_finding(
-        "kl-spikes", case.history, _spikes_since(kl, found), evidence,
+        "kl-spikes", case.history, _spikes_since(kl, found) if thrown is None else thrown, filter(None, evidence),
         cause="The clip range is so wide that it never acts." if wide else "Steps are too large: the learning rate is too high.",
-        remedy="--clip-coef 0.2" if wide else f"--learning-rate {rate / 10:.2g}, or --target-kl 0.02",
-        confidence=0.7 + 0.5 * found.share(far) + jumps + 0.02 * wild, severity=0.9, sick=not is_solved(case),
+        remedy="--clip-coef 0.2" if wide else slower,
+        confidence=0.7 + 0.5 * found.share(far) + jumps + 0.02 * wild + 0.25 * (thrown is not None),
+        severity=0.9, sick=not is_solved(case),
     )  # fmt: skip
+
+
+def _thrown_at(case: Case) -> int | None:
+    """The farthest leap of a policy that has not moved since its last one, though it fails: sure of every action, it has
+    nothing left to learn from. None where there was no such leap."""
+    kl = case.history[KL]
+    wild = np.flatnonzero(kl > KL_WILD)
+    if not wild.size or not is_failing(case):
+        return None
+    after = kl[wild[-1] + 1 :]
+    is_still = len(after) >= STILL_SHARE * len(kl) and median(after) < KL_STALL
+    return int(wild[np.argmax(kl[wild])]) if is_still else None
 
 
 def _spikes_since(kl: np.ndarray, found: Stretches) -> int | None:

@@ -82,6 +82,33 @@ def test_time_left_goes_by_the_wall_and_leaves_compiling_out():
     assert board.seconds_left == pytest.approx(12.0)
 
 
+def test_a_first_chunk_of_a_moment_tells_nothing_of_the_time_left():
+    """It is one update, in which programs run for the first time."""
+    clock = Clock()
+    board = start(clock=clock)
+    board.on(Progress(100, 1, [row(1, 1, 1.0)], 0.4, 100.0, None))
+    assert board.seconds_left is None
+    clock.now += 6.0
+    board.on(Progress(300, 3, [row(3, 1, 1.0)], 6.0, 100.0, None))
+    assert board.seconds_left == pytest.approx(7 * 3.0)
+
+
+def test_a_first_chunk_that_took_long_counts():
+    clock = Clock()
+    board = start(clock=clock)
+    board.on(Progress(100, 1, [row(1, 1, 1.0)], 2.0, 100.0, None))
+    assert board.seconds_left == pytest.approx(9 * 2.0)
+    clock.now += 3.0
+    board.on(Progress(200, 2, [row(2, 1, 1.0)], 3.0, 100.0, None))
+    assert board.seconds_left == pytest.approx(8 * 2.5)
+
+
+def test_no_time_is_left_at_the_end_of_a_run_of_one_chunk():
+    board = start()
+    board.on(Progress(1000, 10, [row(10, 1, 1.0)], 0.1, 100.0, None))
+    assert board.seconds_left == 0.0
+
+
 def test_speed_is_that_of_the_last_seconds():
     board = start()
     for update in range(1, 4):

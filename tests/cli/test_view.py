@@ -57,8 +57,27 @@ def test_plain_line_holds_every_figure():
     line = page.getvalue().splitlines()[-1]
     assert line.startswith("step   512/5,120  10% | return    93.10 | length    93.10 | entropy   0.6100 | ")
     for figure in ("approx_kl   0.0052", "clipfrac   0.1200", "explained_variance        -", "value_loss    12.50",
-                   "policy_loss  -0.0123", "learning_rate 2.50e-04", "steps/s     1,024", "rollout  40%", "ETA 0:04"):  # fmt: skip
+                   "policy_loss  -0.0123", "learning_rate 2.50e-04", "steps/s     1,024", "rollout  40%", "ETA -"):  # fmt: skip
         assert f"| {figure}" in line
+    clock.now += 2.0
+    view.on(progress(2))
+    assert page.getvalue().splitlines()[-1].endswith("| rollout  40% | ETA 0:16")
+
+
+def test_a_population_says_whose_steps_are_told():
+    view, clock, page = plain()
+    config = override(CONFIG, seeds=4)
+    view.on(Started(config, {}, "cpu:0"))
+    clock.now += 0.5
+    view.on(progress(1))
+    line = page.getvalue().splitlines()[-1]
+    assert line.startswith("step   512/5,120 each  10% | ")
+    assert "| steps/s of all     1,024 |" in line
+    live = LiveView(terminal(io.StringIO()))
+    live.on(Started(config, {}, "cpu:0"))
+    live.on(progress(1))
+    assert re.search(r"512 of 5,120 steps each", seen(live))
+    assert re.search(r"steps/s of all +1,024", seen(live))
 
 
 def test_plain_lines_align():

@@ -66,6 +66,8 @@ RUNNING = ("charts/learning_rate", "charts/noise_scale", "replay/size", LEARNING
 """What is shown as it stands now; losses of a replay are too many and too noisy for that."""
 
 SPEED_SECONDS = 2.0
+WARM_UP = 1.0
+"""A first chunk of fewer seconds tells nothing of the pace: it is a single update, and programs run for the first time."""
 SLOW_EVALUATION = 2.0
 """Seconds from which on an evaluation is announced."""
 
@@ -116,6 +118,11 @@ class Board:
         return self.config.num_updates * self.config.batch_size if self.config else 0
 
     @property
+    def is_population(self) -> bool:
+        """Then steps are those of each member, and steps per second those of all."""
+        return self.config is not None and self.config.run.seeds > 1
+
+    @property
     def share_done(self) -> float:
         return min(1.0, self.step / self.total_steps) if self.total_steps else 0.0
 
@@ -141,10 +148,10 @@ class Board:
     @property
     def seconds_left(self) -> float | None:
         """At the pace of all wall time so far, which evaluations and checkpoints are part of; not known as long as the
-        replay is filled, which goes much faster than learning."""
+        replay is filled, which goes much faster than learning, nor after a first chunk of a moment."""
         step, second = self.paced_from
-        done, seconds = self.step - step, self.seconds - second
-        return (self.total_steps - self.step) * seconds / done if done and seconds else None
+        done, seconds, left = self.step - step, self.seconds - second, self.total_steps - self.step
+        return left * seconds / done if done and seconds else None if left else 0.0
 
     @property
     def slow_evaluation(self) -> Evaluating | None:
@@ -155,7 +162,7 @@ class Board:
     @property
     def ends_with_evaluation(self) -> bool:
         """Whether the only evaluation is still to come, at the end: no pace so far tells how long it takes."""
-        if self.config is None or self.config.run.seeds > 1:  # members that are processes tell nothing of theirs
+        if self.config is None or self.is_population:  # members that are processes tell nothing of theirs
             return False
         return self.config.eval_updates >= self.config.num_updates and self.evaluation is None
 
@@ -209,14 +216,14 @@ class Board:
         self.tracker.add(event.rows)
 
     def _progress(self, event: Progress) -> None:
-        now = self.clock()
+        now, is_warm_up = self.clock(), not self.has_progress and event.seconds < WARM_UP
         self.began = now - event.seconds if self.began is None else self.began
         self.step, self.update, self.seconds = event.step, event.update, now - self.began
         self.rollout_share, self.has_progress = event.rollout_share, True
         self._measure_speed(event)
         self.tracker.add(event.rows)
         self._show(event.rows)
-        if self.filling is not None:
+        if self.filling is not None or is_warm_up:
             self.paced_from = (self.step, self.seconds)
 
     def _show(self, rows: list[dict[str, Any]]) -> None:

@@ -111,7 +111,7 @@ def progress_bar(board: Board) -> Table:
     grid = Table.grid(padding=(0, 1), expand=True)
     for ratio in (None, 1, None, None, None):
         grid.add_column(ratio=ratio, no_wrap=True)
-    steps = f"{count(board.step)} of {count(board.total_steps)} steps"
+    steps = f"{count(board.step)} of {count(board.total_steps)} steps{' each' * board.is_population}"
     name = board.config.env.env_id if board.config else ""
     bar = ProgressBar(total=1.0, completed=board.share_done)
     grid.add_row(Text(name, style="bold"), bar, percent(board.share_done), steps, eta(board))
@@ -143,7 +143,7 @@ def live_figures(board: Board) -> list[tuple[str, str]]:
         ("update", updates),
         ("time", duration(board.seconds)),
         *learning_figures(board, [name for name in board.metrics if name not in first]),
-        ("steps/s", whole(board.steps_per_second)),
+        (speed_name(board), whole(board.steps_per_second)),
         ("rollout", percent(board.rollout_share)),
         ("learning", percent(learning)),
     ]
@@ -176,6 +176,10 @@ def evaluating_line(evaluating: Evaluating) -> str:
 def eta(board: Board) -> str:
     rest = " + evaluation" if board.ends_with_evaluation else ""
     return f"ETA {duration(board.seconds_left)}{rest}"
+
+
+def speed_name(board: Board) -> str:
+    return "steps/s of all" if board.is_population else "steps/s"
 
 
 def whole(number: float | None) -> str:
@@ -257,14 +261,16 @@ class PlainView:
 def progress_line(board: Board) -> str:
     """Every figure of the run on one line, padded so that lines align."""
     total = count(board.total_steps)
-    head = f"step {count(board.step):>{len(total)}}/{total} {percent(board.share_done):>4}"
+    head = (
+        f"step {count(board.step):>{len(total)}}/{total}{' each' * board.is_population} {percent(board.share_done):>4}"
+    )
     metrics = [f"{name} {_plain(name, value):>8}" for name, value in board.metrics.items()]
     fills = [] if board.filling is None else ["filling the replay before learning begins"]
     learns = board.learning_steps_per_second
     if learns is not None:
         metrics.append(f"learning_steps/s {whole(learns):>7}")
     speed = whole(board.steps_per_second)
-    tail = [f"steps/s {speed:>9}", f"rollout {percent(board.rollout_share):>4}", eta(board)]
+    tail = [f"{speed_name(board)} {speed:>9}", f"rollout {percent(board.rollout_share):>4}", eta(board)]
     passing = [] if board.standing is None else [f"passing {board.standing.passing}/{board.standing.members}"]
     return " | ".join([head, *passing, *metrics, *tail, *fills])
 

@@ -8,7 +8,7 @@ from made_rows import rows
 
 from courtside import runlog
 from courtside.cli import main
-from courtside.cli.doctor import closing_lines
+from courtside.cli.doctor import closing_lines, examine
 from courtside.config import Config, override
 from courtside.presets import find_preset
 
@@ -53,6 +53,8 @@ def test_sick_run_tells_what_since_when_and_what_to_do(tmp_path, capsys):
     lines = closing_lines(run)
     assert f"`courtside doctor '{run}'` tells more." in lines[0]
     assert lines[1].startswith("  since step 20,480: ")
+    (first,) = examine(run).groups[0].findings
+    assert lines[2] == f"    {first.cause} Do: {first.remedy}"
 
 
 def test_run_that_is_still_going(tmp_path, capsys):
@@ -93,6 +95,7 @@ def test_population_counts_its_sick_members(population, capsys):
     assert "1 of 3 members: " in page
     assert "\n   members  02\n" in page
     assert any(line.startswith("  1 of 3 members: since step 20,480") for line in closing_lines(population))
+    assert not any(" Do: " in line for line in closing_lines(population)), "members may differ in what helps"
 
 
 def test_one_member_alone(population, capsys):

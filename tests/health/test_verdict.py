@@ -133,6 +133,16 @@ def test_sentence_of_a_pass():
     assert last == "Passed after 248,832 steps (486 updates) of 499,712 steps (976 updates)."
 
 
+def test_a_pass_that_was_lost_and_held_again_says_both():
+    verdict = judge(rows_of([9, 9, 1, 1, 9, 9, 9]), bound("m", ">", 5, 20))
+    *_, last = verdicts.sentence(verdict).splitlines()
+    assert verdict.passed
+    assert verdict.steps_to_pass == 20
+    assert last == (
+        "Passed first after 20 steps (2 updates) of 70 steps (7 updates); lost it later, and holds it again since step 60."
+    )
+
+
 def test_json_is_plain_data():
     verdict = judge(rows_of([9, 9]), bound("m", ">", 5, 10, "by hand"))
     record = json.loads(json.dumps(verdicts.to_json(verdict)))

@@ -155,4 +155,10 @@ def closing_lines(run_dir: Path) -> list[str]:
     shown = [short_group_line(one) if one.num_members > 1 else short_line(one.findings[0]) for one in news]
     more = f"`courtside doctor {shlex.quote(str(run_dir))}` tells more."
     found = summary(report)[:1].lower() + summary(report)[1:].rstrip(".")
-    return [f"Health: {found}; {more}", *[f"  {line}" for line in shown]]
+    return [f"Health: {found}; {more}", f"  {shown[0]}", *advice(news[0]), *[f"  {line}" for line in shown[1:]]]
+
+
+def advice(first: Group) -> list[str]:
+    """Why, and what to do, where something is wrong with a single run."""
+    finding = first.findings[0]
+    return [f"    {finding.cause} Do: {finding.remedy}"] if finding.sick and first.num_members == 1 else []

@@ -316,9 +316,11 @@ def _summary(verdict: Verdict) -> str:
     if verdict.steps_to_pass is None:
         return f"Not passed in {total}."
     reached = f"{verdict.steps_to_pass:,} steps ({verdict.updates_to_pass:,} updates)"
-    return (
-        f"Passed after {reached} of {total}." if verdict.passed else f"Passed after {reached}, but lost it by {total}."
-    )
+    if not verdict.passed:
+        return f"Passed after {reached}, but lost it by {total}."
+    since = max(result.since_step or 0 for result in verdict.results)
+    again = f"; lost it later, and holds it again since step {since:,}" if since > verdict.steps_to_pass else ""
+    return f"Passed {'first ' * bool(again)}after {reached} of {total}{again}."
 
 
 def _number(value: float) -> str:

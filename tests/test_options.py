@@ -1,12 +1,16 @@
 """Options of worlds: text and Python values read by the option's type, and what is said of others."""
 
+import ast
+import dataclasses
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 import numpy as np
 import pytest
 
 from courtside.errors import ConfigError
-from courtside.options import Option, parse_whole, read_option, read_options, signature_options
+from courtside.options import Option, field_docs, parse_whole, read_option, read_options, signature_options
 
 KNOWN = (
     Option("view_size", int, 7),
@@ -78,3 +82,44 @@ def test_parameters_of_a_class_or_function_are_options():
 @pytest.mark.parametrize(("text", "number"), [("5", 5), ("1e6", 1_000_000), ("1.5", None), ("x", None), ("nan", None)])
 def test_whole_numbers_are_read_from_text(text, number):
     assert parse_whole(text) == number
+
+
+@dataclasses.dataclass
+class Documented:
+    level: int = 3
+    """How hard
+    it is."""
+    name: str = ""
+
+
+@dataclasses.dataclass
+class AlsoDocumented:
+    depth: int = 3
+    """How deep it is."""
+
+
+def test_source_is_read_by_one_thread_at_a_time_and_once(monkeypatch):
+    """Python 3.11 breaks where two syntax trees grow side by side, and envs are built in threads."""
+    parse, inside, meetings, seen = ast.parse, threading.Semaphore(1), [], threading.Event()
+
+    def parse_alone(*args, **more):
+        if not inside.acquire(blocking=False):
+            meetings.append(args)
+            seen.set()
+            return parse(*args, **more)
+        seen.wait(0.2)  # time for another to come in
+        try:
+            return parse(*args, **more)
+        finally:
+            inside.release()
+
+    monkeypatch.setattr(ast, "parse", parse_alone)
+    kinds = [Documented, AlsoDocumented] * 2
+    with ThreadPoolExecutor(len(kinds)) as pool:
+        found = list(pool.map(field_docs, kinds))
+    assert meetings == []
+    assert found == [{"level": "How hard it is."}, {"depth": "How deep it is."}] * 2
+    found[0].clear()
+    assert field_docs(Documented) == {"level": "How hard it is."}, (
+        "what one does with the answer is no other's business"
+    )

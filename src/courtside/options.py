@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import inspect
 import itertools
 import textwrap
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import NoneType, UnionType
@@ -21,6 +23,9 @@ from courtside.setting_types import wanted
 
 YES = {"true", "1", "yes", "y", "t", "on"}
 NO = {"false", "0", "no", "n", "f", "off"}
+_READING = threading.Lock()
+"""Source is read by one thread at a time, since envs are built in several: Python 3.11 counts the depth of all syntax trees
+together, and ends in a SystemError where two grow side by side."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +165,12 @@ def _kind_of(default: Any) -> Any:
 
 def field_docs(kind: type) -> dict[str, str]:
     """Field or property of a class -> the text under it, read from the source so that it stands once."""
+    with _READING:
+        return dict(_read_docs(kind))
+
+
+@functools.cache
+def _read_docs(kind: type) -> dict[str, str]:
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # pyright: ignore[reportAttributeAccessIssue]
     found = {node.name: ast.get_docstring(node) or "" for node in body if isinstance(node, ast.FunctionDef)}
     for node, text in itertools.pairwise(body):

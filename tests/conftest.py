@@ -40,6 +40,7 @@ _CACHE = Path(os.environ["COURTSIDE_TEST_CACHE"]) / os.environ.get("PYTEST_XDIST
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["COURTSIDE_CACHE_DIR"] = str(_CACHE / "programs")
 os.environ["XDG_CACHE_HOME"] = str(_CACHE / "user")
+os.environ["XDG_STATE_HOME"] = str(_CACHE / "state")
 
 # With the numeric tower: where a float is asked for, a whole number will do.
 jaxtyping.install_import_hook("courtside", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
@@ -51,7 +52,30 @@ jax.config.update("jax_compilation_cache_dir", os.environ["COURTSIDE_CACHE_DIR"]
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
 
+import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
+
+from courtside import gate  # noqa: E402
 
 settings.register_profile("courtside", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("courtside")
+
+
+class _Everything(dict[str, bool]):
+    """Of whatever is asked for, somebody said that it may be imported and called."""
+
+    def __contains__(self, target: object) -> bool:
+        return True
+
+    def __missing__(self, target: str) -> bool:
+        return True
+
+
+# A test that names a module is the person who does, as at a command line.
+gate._allowed = _Everything()
+
+
+@pytest.fixture
+def strict_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has named anything yet."""
+    monkeypatch.setattr(gate, "_allowed", {})

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from courtside import gate
 from courtside.envs.base import Env
 from courtside.envs.classic import CartPole
 from courtside.errors import ConfigError, EnvContractError
@@ -14,7 +15,6 @@ from courtside.registry import (
     build_own,
     build_world,
     find_env,
-    load_object,
     make_jax_env,
     world_name,
     world_options,
@@ -77,37 +77,37 @@ def test_a_name_near_nothing_still_points_to_the_list():
 
 
 def test_load_object():
-    assert load_object("courtside.envs.probe:Constant").__name__ == "Constant"
+    assert gate.load("courtside.envs.probe:Constant").__name__ == "Constant"
 
 
 def test_a_missing_module_is_named():
     with pytest.raises(ConfigError, match=r"no module 'no_such_module' to take 'World' from"):
-        load_object("no_such_module:World")
+        gate.load("no_such_module:World")
 
 
 def test_a_missing_class_lists_near_ones():
     with pytest.raises(ConfigError, match=r"no class in courtside.envs.probe named 'Constan'.*Constant"):
-        load_object("courtside.envs.probe:Constan")
+        gate.load("courtside.envs.probe:Constan")
 
 
 @pytest.mark.parametrize("target", ["courtside.envs.probe:", "courtside.envs.probe"])
 def test_a_target_without_a_class_is_refused(target):
     with pytest.raises(ConfigError):
-        load_object(target)
+        gate.load(target)
 
 
 def test_a_module_that_needs_something_missing_says_what(tmp_path, monkeypatch):
     (tmp_path / "needs_it.py").write_text("import not_installed_here\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ConfigError, match=r"'needs_it' needs 'not_installed_here', which is not installed"):
-        load_object("needs_it:World")
+        gate.load("needs_it:World")
     assert "needs_it" not in sys.modules
 
 
 def test_the_users_own_class_is_loaded(tmp_path, monkeypatch):
     (tmp_path / "own_world.py").write_text("class World:\n    answer = 42\n")
     monkeypatch.syspath_prepend(tmp_path)
-    assert load_object("own_world:World").answer == 42
+    assert gate.load("own_world:World").answer == 42
 
 
 OWN = """
@@ -161,7 +161,7 @@ def test_ones_own_jax_world_is_built_from_class_function_or_instance(name):
 @pytest.mark.parametrize("name", ["Theirs", "make_theirs"])
 def test_a_gymnasium_env_is_known_and_none_is_left_open(name):
     assert build_own(f"registry_own:{name}") is None
-    theirs = load_object("registry_own:Theirs")
+    theirs = gate.load("registry_own:Theirs")
     assert theirs.closed == theirs.built - 1  # the one that the module itself holds
 
 
@@ -189,7 +189,7 @@ def test_a_module_that_cannot_be_imported_is_one_sentence(code, tmp_path, monkey
     (tmp_path / "not_importable.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ConfigError, match="'not_importable'"):
-        load_object("not_importable:World")
+        gate.load("not_importable:World")
 
 
 def test_one_world_has_one_name():

@@ -7,9 +7,13 @@ costs nothing. Gymnasium knows every world as `courtside/<name>-v0` once both pa
 
 from __future__ import annotations
 
+from courtside import search_path as search_path  # before anything that a file in a run folder could stand in for
+
+# isort: split
 from typing import TYPE_CHECKING, Any
 
 from courtside.adapters.registration import announce_worlds
+from courtside.gate import makes_env as makes_env
 
 if TYPE_CHECKING:
     from courtside.adapters.parallel import parallel_env as parallel_env

@@ -13,7 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from courtside import presets, runlog
+from courtside import presets, registry, runlog
 from courtside.config import Config, override
 from courtside.evaluate import EvalResult, evaluate_run
 from courtside.events import Notice
@@ -29,17 +29,22 @@ __all__ = ["EvalResult", "LoadedRun", "Result", "diagnose", "evaluate", "load", 
 
 
 def train(
-    preset: str | Config | None = None, *, view: View | None = None, **settings: Any
+    preset: str | Config | None = None, *, view: View | None = None, trust: bool = False, **settings: Any
 ) -> Result | PopulationResult:
     """Train a preset, or a Config of your own, with settings changed by their flag names (`num_envs=8`).
 
     As on the command line, a preset's thresholds hold for its own world only, and another `env_id` without a preset starts
     from the plain defaults. `view.on(event)` is called with every event of the run (see `courtside.events`). With `seeds=16`
-    the result is a population's: how its members spread.
+    the result is a population's: how its members spread. `trust` consents to the code that a preset file or a run, given as
+    the preset, names.
     """
     notes: list[str] = []
-    if not isinstance(preset, Config):
-        preset, notes = presets.find_base(preset, settings.get("env_id"), settings.get("algo"))
+    if isinstance(preset, Config):
+        registry.stand_for(preset.env.env_id)
+    else:
+        document = preset
+        preset, notes = presets.find_base(document, settings.get("env_id"), settings.get("algo"))
+        presets.admit_base(document, preset, settings, agreed=trust)
     config = override(preset, **settings)
     notes += presets.changed_task_notes(preset, config)
     if view is not None:

@@ -9,9 +9,24 @@ class ConfigError(CourtsideError):
     """A setting, name or combination of settings that cannot work."""
 
 
+class TrustError(ConfigError):
+    """A run or preset file from elsewhere names code or files, and nobody here has said that they may be used."""
+
+    def __init__(self, found: str, advice: str, keys: tuple[str, ...]) -> None:
+        super().__init__(f"{found}. {advice}")
+        self.found, self.keys = found, keys
+        """What is named, and what `trust.agree` is told by whoever agrees to it."""
+
+
 class EnvContractError(CourtsideError):
     """An environment that breaks the contract, or a worker that failed while stepping it."""
 
 
 class CheckpointError(CourtsideError):
     """A run folder or checkpoint that is missing, broken, foreign or does not fit."""
+
+
+def describe_error(error: BaseException) -> str:
+    """An error of somebody's code in a few words on one line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from courtside import config as settings
-from courtside import preprocess
+from courtside import preprocess, runlog
 from courtside.callable_module import make_callable
 from courtside.engines import EVALUATION, make_engine
 from courtside.engines.host_engine import HostEngine
@@ -76,10 +76,12 @@ def evaluate_run(
     video: str | Path | None = None,
     video_episodes: int = 3,
     rom: str = "",
+    trust: bool = False,
 ) -> EvalResult:
     """Play whole episodes with a run's policy; how actions are chosen is the run's own way unless told otherwise.
 
-    `video` (.mp4 or .gif) films the first `video_episodes` of them. `rom` is where the run's cartridge's dump lies now.
+    `video` (.mp4 or .gif) films the first `video_episodes` of them. `rom` is where the run's cartridge's dump lies now, `trust`
+    consents to the code that a stranger's run names.
     """
     for name, number in (("episodes", episodes), ("video_episodes", video_episodes)):
         if number < 1:
@@ -88,12 +90,11 @@ def evaluate_run(
         check_path(video)
     if seed is not None:
         settings.check_seed("seed", seed)
-    loaded = load(run, which)
+    config = runlog.open_config(runlog.find_run(run), rom=rom, agreed=trust)
+    loaded = dataclasses.replace(load(run, which), config=config)
     algo, is_off_policy = loaded.config.run.algo, loaded.config.is_off_policy
     greedy = loaded.config.run.eval_deterministic if deterministic is None else deterministic
     seed = evaluation_seed(loaded.config.run.seed, 0) if seed is None else seed
-    if rom:
-        loaded = dataclasses.replace(loaded, config=settings.override(loaded.config, rom=rom))
     played, notes = _play(loaded, video, Scene(loaded.policies, seed, episodes, greedy, min(video_episodes, episodes)))
     undrawn = _note_undrawn(algo) if is_off_policy and deterministic is False else ""
     returns, lengths = np.asarray(played.returns, np.float64), np.asarray(played.lengths)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,16 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from courtside import registry
+from courtside import gate
 from courtside.captions import caption_frame
 from courtside.engines import Engine
 from courtside.engines.host_engine import HostEngine
 from courtside.engines.jax_engine import JaxEngine
-from courtside.errors import ConfigError
+from courtside.errors import ConfigError, describe_error
 from courtside.hosts.atari import ids as atari_ids
-from courtside.hosts.faults import describe_error
 from courtside.hosts.gba import ids as gba_ids
-from courtside.hosts.gym_make import know_games
+from courtside.hosts.gym_make import make_registered
 from courtside.hosts.gym_spaces import action_layout, make_action_reader
 from courtside.hosts.kinds import kind_of
 from courtside.recording import FPS, describe_step, find_renderer, record_episodes
@@ -84,12 +84,9 @@ def build_drawn(env_id: str) -> Any:
     if prefix in ZOOM:
         kind = kind_of(env_id)
         return kind.build(kind.for_evaluation(env_id))
-    import gymnasium
-
-    know_games(name)
-    make = gymnasium.make if prefix == "gym" else lambda _, **options: registry.load_object(env_id)(**options)
+    make = functools.partial(make_registered, name) if prefix == "gym" else gate.load_maker(env_id)
     try:
-        return make(name, render_mode="rgb_array")
+        return make(render_mode="rgb_array")
     except Exception as error:
         raise ConfigError(
             f"{env_id} cannot be filmed: it could not be built with render_mode='rgb_array' ({describe_error(error)}). "

@@ -15,7 +15,7 @@ from typing import Any
 import equinox as eqx
 import jax
 
-from courtside import checkpoint, preprocess, registry, runlog, spaces
+from courtside import checkpoint, preprocess, registry, runlog, spaces, trust
 from courtside import config as settings
 from courtside.algos.algorithm import algorithm_of
 from courtside.algos.setup import Setup, make_setup
@@ -139,7 +139,7 @@ def _open(config: Config, world: Env, agent: str, word: str, run_dir: str | Path
         return read_copy(run_dir, agent)
     folder = _find_run(config, world, agent, word.removesuffix(GREEDY))
     copy = copy_of_run(folder, agent)
-    if lines := difference(copy.meta, config, world):
+    if lines := difference(folder, copy.meta, config, world):
         raise ConfigError(
             f"The run {folder.name} cannot play {agent} here: {'; '.join(lines)}. "
             "An opponent must have been trained on this world with the same options."
@@ -205,12 +205,13 @@ def acting_setup(meta: Mapping[str, Any]) -> Setup:
     return make_setup(config, observation, action, 1)
 
 
-def difference(meta: Mapping[str, Any], config: Config, world: Env) -> list[str]:
+def difference(folder: Path, meta: Mapping[str, Any], config: Config, world: Env) -> list[str]:
     """How the world that a run was trained on looks otherwise than this one, one line each."""
     there, pipeline = settings.from_json(meta["config"]), meta["pipeline"]
     name_there, name_here = (registry.world_name(one.env.env_id) for one in (there, config))
     if name_there != name_here:
         return preprocess.difference(name_there, name_here, "env_id")
+    trust.admit(there.env, folder)
     lines = preprocess.difference(sight(there, _build(there)), sight(config, world))
     seen = {name: spaces.to_json(getattr(world.spec, name)) for name in ("observation", "action")}
     return lines or preprocess.difference({name: pipeline[name] for name in seen}, seen)

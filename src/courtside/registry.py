@@ -6,15 +6,14 @@ import contextlib
 import dataclasses
 import importlib
 import importlib.util
-import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from courtside import gate
 from courtside.config import unknown_name
 from courtside.envs.multigrid import catalogue
-from courtside.errors import ConfigError, EnvContractError
+from courtside.errors import ConfigError, EnvContractError, describe_error
 from courtside.hosts.atari import ids as atari_ids
 from courtside.hosts.gba import ids as gba_ids
 from courtside.options import Option, read_options, signature_options
@@ -136,14 +135,20 @@ def world_options(name: str) -> tuple[Option, ...]:
     """What a world of ours can be told."""
     entry = find_entry(name)
     if entry.group == MULTIGRID:
-        return load_object("courtside.envs.multigrid.option_list:list_options")(name)
-    return signature_options(load_object(entry.target))
+        return _load_own("courtside.envs.multigrid.option_list:list_options")(name)
+    return signature_options(_load_own(entry.target))
+
+
+def _load_own(target: str) -> Any:
+    """What an entry of ours names; what users name goes through `gate`."""
+    module, _, name = target.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def make_jax_env(name: str, options: Mapping[str, Any] | None = None) -> Any:
     """Build a world of ours by its name; options are text, as typed, or Python values."""
     entry, told = find_entry(name), {key.replace("-", "_"): value for key, value in (options or {}).items()}
-    make = load_object(entry.target)
+    make = _load_own(entry.target)
     if entry.group == MULTIGRID:  # these read their options themselves, since some have several names
         return make(name, **told)
     return make(**read_options(name, world_options(name), told))
@@ -180,6 +185,33 @@ def tell_host(source: EnvSource, options: Mapping[str, Any] | None) -> EnvSource
     return dataclasses.replace(source, name=tell(source.name, options or {}))
 
 
+def targets_of(env_id: str) -> tuple[str, ...]:
+    """The code that an env id names, as `gate` knows it; none for ids that lead to what is installed by its registered name."""
+    source = find_env(env_id)
+    if source.kind == "module":
+        return (source.name,)
+    if source.kind == "pz":
+        return pz_targets(source.name)
+    if source.kind == "gym" and ":" in source.name:
+        return (f"{source.name.partition(':')[0]}:",)
+    game = gba_ids.read_name(source.name)[0] if source.kind == gba_ids.KIND else ""
+    return (gba_ids.target_of(game),) if game and game not in gba_ids.GAMES else ()
+
+
+def stand_for(env_id: str) -> EnvSource:
+    """Where an env id leads that the person at this command named themselves, functions included."""
+    gate.allow(targets_of(env_id), calls=True)
+    return find_env(env_id)
+
+
+def pz_targets(name: str) -> tuple[str, ...]:
+    """A module alone means its `parallel_env`; names with a slash are from PettingZoo's own list."""
+    if "/" in name:
+        return ()
+    module, _, maker = name.partition(":")
+    return (f"{module}:{maker or gate.CONVENTION}",)
+
+
 def tell_folder(source: EnvSource, folder: str, seed: int, num_envs: int) -> EnvSource:
     """The source for envs that are trained on, which may leave something in the run folder; only GBA games do."""
     told = {"folder": folder, "first_seed": seed, "num_envs": num_envs}
@@ -202,7 +234,7 @@ def build_own(target: str, options: Mapping[str, Any] | None = None) -> Any:
     NAME is a class or a function, called with the options alone, or a world that is ready. Whether a JAX world keeps the
     contract is not looked at.
     """
-    made = load_object(target)
+    made = gate.load_maker(target)
     if isinstance(made, type) and _is_gymnasium(made):
         return None
     env = _call(target, made, options or {})
@@ -227,15 +259,15 @@ def _call(target: str, made: Any, options: Mapping[str, Any]) -> Any:
     from courtside.envs.base import EnvSpec
 
     is_ready = not isinstance(made, type) and isinstance(getattr(made, "spec", None), EnvSpec)
-    known = () if is_ready or not callable(made) else signature_options(made)
-    values = read_options(target, known, options)
-    if is_ready or not callable(made):
+    is_maker = not is_ready and gate.may_call(target, made)
+    values = read_options(target, signature_options(made) if is_maker else (), options)
+    if not is_maker:
         return made
     try:
         return made(**values)
     except Exception as error:
         raise EnvContractError(
-            f"{target} could not be built: {_one_line(error)}. It must be buildable without arguments; "
+            f"{target} could not be built: {describe_error(error)}. It must be buildable without arguments; "
             f"`courtside check {target}` tries it."
         ) from error
 
@@ -243,46 +275,6 @@ def _call(target: str, made: Any, options: Mapping[str, Any]) -> Any:
 def _is_gymnasium(kind: type) -> bool:
     """By the name of the package, so that it need not be installed to ask."""
     return any(base.__module__.partition(".")[0] == "gymnasium" for base in kind.__mro__)
-
-
-def load_object(target: str) -> Any:
-    """Import `module:name`; a module in the current folder is found too, as with `python -m`."""
-    module_name, _, attribute = target.partition(":")
-    if not module_name or module_name.startswith("."):
-        raise ConfigError(f"The env {target!r} names no module; write MODULE:CLASS, such as my_worlds:Maze.")
-    module = _import(module_name, attribute)
-    if not attribute or not hasattr(module, attribute):
-        names = [n for n in dir(module) if not n.startswith("_")]
-        raise ConfigError(unknown_name(f"class in {module_name}", attribute, names))
-    return getattr(module, attribute)
-
-
-def _import(module_name: str, attribute: str) -> Any:
-    """Any code of the user's may raise as it is imported, and a script may leave."""
-    _see_current_folder()
-    try:
-        return importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name and (module_name == error.name or module_name.startswith(error.name + ".")):
-            raise ConfigError(
-                f"There is no module {module_name!r} to take {attribute!r} from; start courtside where it can be imported."
-            ) from error
-        raise ConfigError(f"The module {module_name!r} needs {error.name!r}, which is not installed.") from error
-    except (Exception, SystemExit) as error:
-        raise ConfigError(
-            f"The module {module_name!r} could not be imported: {_one_line(error)}. Mend that, "
-            f"then try it with `courtside check {module_name}:{attribute}`."
-        ) from error
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
-
-
-def _see_current_folder() -> None:
-    """The installed command, unlike `python -m`, does not look where the user stands."""
-    if not {"", os.getcwd()} & set(sys.path):
-        sys.path.insert(0, os.getcwd())
 
 
 def _in_gymnasium(env_id: str) -> bool:

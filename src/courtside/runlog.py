@@ -8,6 +8,7 @@ which was not. See docs/run-folder.md. No JAX here: the command line lists runs 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import re
 import secrets
@@ -16,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from courtside import __version__, storage
+from courtside import __version__, storage, trust
 from courtside import config as configs
 from courtside.config import Config
 from courtside.errors import CheckpointError, ConfigError, CourtsideError
@@ -273,6 +274,26 @@ def read_config(folder: str | Path) -> Config:
     return config
 
 
+def open_config(folder: Path, *, rom: str = "", agreed: bool = False) -> Config:
+    """The config of a run that is to be played or trained on: what it names is let in, or one sentence why not.
+
+    `rom` is where its cartridge's dump lies now, `agreed` the consent of a person in Python; see `trust.admit`.
+    """
+    config = read_config(folder)
+    if not rom:
+        trust.admit(config.env, folder, agreed=agreed)
+        return config
+    trust.admit(dataclasses.replace(config.env, rom=""), folder, agreed=agreed)
+    config = with_rom(config, rom)
+    trust.remember(folder, config.env)
+    return config
+
+
+def with_rom(config: Config, path: str) -> Config:
+    """The run with this cartridge, if any, by a path that holds wherever it is resumed from."""
+    return configs.override(config, rom=str(Path(path).resolve())) if path else config
+
+
 # --- the folder ----------------------------------------------------------------------------------------------------
 
 
@@ -288,6 +309,7 @@ def make_run_folder(config: Config) -> Path:
             f"Could not create a run folder in {config.run.runs_dir}: {storage.explain(error)}. "
             "Choose another place with --runs-dir."
         ) from error
+    trust.mark_origin(folder, config.env)
     return folder
 
 

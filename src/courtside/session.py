@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from courtside import backend, checkpoint, memory, runlog, stopping
-from courtside.config import Config, override
+from courtside.config import Config
 from courtside.desk import Desk
 from courtside.engines import Engine, make_engine
 from courtside.engines.host_engine import HostEngine
@@ -32,6 +32,7 @@ from courtside.saving import Saver, pipeline_of
 from courtside.stop_signals import Signals
 from courtside.stopping import ScoreStop, ScoreWatch
 from courtside.train import run as run_training
+from courtside.trust import take_trouble
 from courtside.turns import Turn, Turns
 from courtside.types import TrainState
 from courtside.videos import with_videos
@@ -72,7 +73,7 @@ class Result:
 def train(config: Config, *, view: View | None = None) -> Result | PopulationResult:
     """A new run in a new folder; a population where several seeds are asked for."""
     config.validate()
-    config = with_rom(config, config.env.rom)
+    config = runlog.with_rom(config, config.env.rom)
     if config.run.seeds > 1:
         from courtside.population import session as population
 
@@ -80,33 +81,30 @@ def train(config: Config, *, view: View | None = None) -> Result | PopulationRes
     insurance.refuse(config)
     backend.start(config)
     engine = make_engine(config)
-    return _closing(engine, lambda: _drive(config, engine, None, _create_log(config, engine), view))
+    return _closing(engine, lambda: _drive(config, engine, None, _create_log(config, engine, view), view))
 
 
-def with_rom(config: Config, path: str) -> Config:
-    """The run with this cartridge, if any, by a path that holds wherever it is resumed from."""
-    return override(config, rom=str(Path(path).resolve())) if path else config
-
-
-def _create_log(config: Config, engine: Engine) -> RunLog:
+def _create_log(config: Config, engine: Engine, view: View | None) -> RunLog:
     """A new run folder, with copies of the opponents' networks in it."""
     log = RunLog.create(config)
+    if note := take_trouble():
+        tell(view, Notice(note))
     keep(engine.opponents, log.folder)
     return log
 
 
 def resume(
-    run: str | Path, *, view: View | None = None, total_timesteps: int | None = None, rom: str = ""
+    run: str | Path, *, view: View | None = None, total_timesteps: int | None = None, rom: str = "", trust: bool = False
 ) -> Result | PopulationResult:
     """Go on with a run from its newest whole checkpoint, or from its beginning where it has none yet; `rom` is where its
-    cartridge's dump lies now."""
+    cartridge's dump lies now, `trust` consents to the code that a stranger's run names."""
     run_dir = runlog.find_run(run)
     if is_population(run_dir):
         from courtside.population import session as population
 
-        return population.resume(run_dir, view=view, total_timesteps=total_timesteps)
+        return population.resume(run_dir, view=view, total_timesteps=total_timesteps, trust=trust)
     with contextlib.closing(hold(run_dir)) as held:  # before anything is read: whoever trains it may change it
-        config = with_rom(runlog.read_config(run_dir), rom)
+        config = runlog.open_config(run_dir, rom=rom, agreed=trust)
         config, notes = replan(config, [run_dir], total_timesteps)
         config.validate()
         backend.start(config)

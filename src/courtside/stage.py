@@ -18,8 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 import safetensors.numpy
 
-from courtside.errors import CheckpointError
-from courtside.hosts.faults import describe_error
+from courtside.errors import CheckpointError, describe_error
 from courtside.keys import is_key, numbers_of
 from courtside.types import TrainState
 from courtside.wall_layout import STAGE as FILE

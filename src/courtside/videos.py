@@ -15,7 +15,7 @@ from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
-from courtside import storage
+from courtside import storage, trust
 from courtside.config import Config
 from courtside.errors import ConfigError
 from courtside.events import Event, Notice, Settled
@@ -54,7 +54,17 @@ class Filmer:
     def _start(self, update: int) -> None:
         storage.make_folder(self._folder / FOLDER)
         video = self._folder / FOLDER / f"update-{update:08d}.mp4"
-        command = [sys.executable, "-m", "courtside", "eval", str(self._folder), "--last", "--episodes", str(EPISODES)]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "courtside",
+            "eval",
+            str(self._folder),
+            "--last",
+            "--episodes",
+            str(EPISODES),
+        ]
         command += [
             "--video",
             str(video),
@@ -64,7 +74,7 @@ class Filmer:
         ]
         self._process = subprocess.Popen(
             [*self._nicely(), *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-            stdin=subprocess.DEVNULL, start_new_session=True, env={**os.environ, "JAX_PLATFORMS": "cpu"},
+            stdin=subprocess.DEVNULL, start_new_session=True, env={**os.environ, **trust.child_variables(), "JAX_PLATFORMS": "cpu"},
         )  # fmt: skip
 
     def _nicely(self) -> list[str]:

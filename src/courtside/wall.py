@@ -20,9 +20,9 @@ from courtside import storage
 from courtside.engines import Engine
 from courtside.engines.host_engine import HostEngine
 from courtside.engines.jax_engine import JaxEngine
+from courtside.errors import describe_error
 from courtside.events import Event, Notice, Settled
 from courtside.hosts.base import ShowsScreens
-from courtside.hosts.faults import describe_error
 from courtside.hosts.gba.visit_map import draw_run
 from courtside.png import encode_png
 from courtside.stage import Stage

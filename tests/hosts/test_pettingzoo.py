@@ -260,7 +260,9 @@ def test_what_cannot_be_trained_on_is_one_sentence(env_id, kind, sentence):
 
 
 def test_a_module_of_turns_only_says_how_to_convert(monkeypatch):
-    monkeypatch.setitem(sys.modules, "turns_only", types.SimpleNamespace(env=lambda: None))
+    turns_only = types.ModuleType("turns_only")
+    turns_only.env = lambda: None
+    monkeypatch.setitem(sys.modules, "turns_only", turns_only)
     with pytest.raises(ConfigError, match=r"has only env\(\), whose agents take turns.*aec_to_parallel"):
         kind_of("pz:turns_only").build("pz:turns_only")
 

@@ -256,6 +256,8 @@ def test_a_killed_trainer_leaves_no_worker_behind(is_hung):
         import sys
         sys.path.insert(0, sys.argv[1])
         from courtside.hosts.process_crew import ProcessCrew
+        from courtside.registry import stand_for
+        stand_for("failing_envs:HangsOnce")
         crew = ProcessCrew("failing_envs:HangsOnce", 2, 2, restart=False, timeout=60.0)
         crew.arrays.seed[:] = 0, 1
         crew.reset()

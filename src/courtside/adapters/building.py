@@ -62,7 +62,7 @@ def _recruit(name: str, options: Mapping[str, Any], world: Env, opponents: tuple
 
 
 def _build_alone(name: str, options: Mapping[str, Any]) -> Env:
-    world = registry.build_world(registry.find_env(name), _with_defaults(name, options))
+    world = registry.build_world(registry.stand_for(name), _with_defaults(name, options))
     if world is None:
         raise ConfigError(f"{name!r} is not a JAX world; `courtside envs` lists those of courtside.")
     return world

@@ -16,7 +16,7 @@ import threading
 from typing import NoReturn
 
 from courtside import __version__
-from courtside.errors import CourtsideError
+from courtside.errors import CourtsideError, TrustError
 
 VERBS = {
     "train": ("train", "train [PRESET]", "train an agent; the preset is redblue unless you name another"),
@@ -103,7 +103,38 @@ def dispatch(args: list[str]) -> int:
         raise unknown_verb(verb)
     if verb != "train":  # there it is a setting like any other
         rest = [arg for arg in rest if arg != "--debug"]
-    return importlib.import_module(f"courtside.cli.{VERBS[verb][0]}").main(rest)
+    rest = take_trust(rest)
+    main_of_verb = importlib.import_module(f"courtside.cli.{VERBS[verb][0]}").main
+    while True:  # a question comes before anything is done: after a yes the command begins anew
+        try:
+            return main_of_verb(list(rest))
+        except TrustError as question:
+            if not says_yes(question):
+                raise
+
+
+def says_yes(question: TrustError) -> bool:
+    """Ask the person whether what a stranger's run names may be used; no where there is nobody to ask."""
+    from courtside import trust
+
+    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    print(f"courtside: {question.found}.\nImport and use that? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        return False
+    trust.agree_to(question)
+    return True
+
+
+def take_trust(args: list[str]) -> list[str]:
+    """Hear the person's consent, behind any command, and leave it out."""
+    words = [arg for arg in args if arg.partition("=")[0] == "--trust"]
+    if words:
+        from courtside import trust
+
+        for word in words:
+            trust.agree(word.partition("=")[2])
+    return [arg for arg in args if arg not in words]
 
 
 def overview() -> str:
@@ -120,6 +151,7 @@ options:
   -h, --help       this page; `courtside COMMAND --help` tells about one command
   --version        print the version
   --debug          behind any command: show the full traceback of an error
+  --trust          behind any command: use the code that a run from elsewhere names, once you know it
 
 examples:
   courtside train cartpole

@@ -39,6 +39,14 @@ class Parser(argparse.ArgumentParser):
         raise ConfigError(f"{self.prog} does not know what to do with {flag!r}; `{self.prog} --help` tells more.")
 
 
+def add_trust(parser: Parser) -> None:
+    """For the help page: the word itself is taken off every command line before its verb reads it."""
+    parser.add_argument(
+        "--trust", action="store_true",
+        help="use the code and files that a run or preset file from elsewhere names; --trust=MODULE:NAME for one plain function",
+    )  # fmt: skip
+
+
 def add_runs(parser: Parser, several: str) -> None:
     """Runs by any of their names; `several` says what becomes of more than one."""
     named = "run folder, its name in runs/, the start of that name, or `last`"

@@ -27,7 +27,7 @@ def main(args: list[str]) -> int:
     parser.add_argument("--rom", metavar="PATH", default="", help="dump of your own cartridge, for gba: games")
     words, args = pull_words(args, "--env-options", "view_size=5")
     found = parser.read(args)
-    source = registry.find_env(found.env)
+    source = registry.stand_for(found.env)
     if source.note:
         print(source.note)
     told = EnvConfig(env_options=tuple(words), rom=found.rom).told

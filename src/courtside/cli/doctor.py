@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from courtside.cli.arguments import Parser
+from courtside import runlog
+from courtside.cli.arguments import Parser, add_trust
 from courtside.cli.findings_view import Group, group, group_json, page, short_group_line, short_line
 from courtside.cli.member import add_member, find_trained
 from courtside.cli.numbers import count
@@ -44,6 +45,7 @@ def main(args: list[str]) -> int:
     report = examine(find_trained(found.run, found.member))
     if found.prove:
         refuse_population(report)
+        runlog.open_config(report.run_dir)
     (print_json if found.json else print_page)(report, found.prove)
     return 1 if report.sick else 0
 
@@ -73,6 +75,7 @@ def make_parser() -> Parser:
     parser = Parser("doctor", ABOUT)
     parser.add_argument("run", metavar="RUN", help="run folder, its name in runs/, the start of that name, or `last`")
     add_member(parser)
+    add_trust(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object, for scripts")
     parser.add_argument(
         "--prove", action="store_true", help="try the remedies from before the trouble and say which one helped"

@@ -38,7 +38,7 @@ def main(args: list[str]) -> int:
         games, lines = (atari_ids.GAMES, games_page()) if is_atari else (gba_ids.GAMES, cartridges_page())
         print(json.dumps(list(games)) if found.json else "\n".join(lines))
         return 0
-    if found.name is not None and (source := registry.find_env(found.name)).kind == atari_ids.KIND:
+    if found.name is not None and (source := registry.stand_for(found.name)).kind == atari_ids.KIND:
         print(json.dumps(game_record(source)) if found.json else "\n".join(game_page(source)))
         return 0
     if found.name is not None and source.kind == gba_ids.KIND:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from courtside.cli.arguments import Parser, whole_number
+from courtside.cli.arguments import Parser, add_trust, whole_number
 from courtside.cli.flags import refuse_settings
 from courtside.cli.member import add_member, find_trained
 from courtside.cli.numbers import count, figure
@@ -124,6 +124,7 @@ def make_parser() -> Parser:
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object, for scripts")
     add_member(parser)
+    add_trust(parser)
     return parser
 
 

@@ -30,7 +30,7 @@ from courtside.config import (
 )
 from courtside.errors import ConfigError
 from courtside.options import NO, YES
-from courtside.presets import changed_task_notes, find_base
+from courtside.presets import admit_base, changed_task_notes, find_base
 from courtside.setting_types import WORD_LISTS, wanted
 from courtside.words import merge_words
 
@@ -107,6 +107,7 @@ def read_config(args: list[str]) -> tuple[Config, list[str]]:
     base, notes = find_base(line.preset, *(line.values.get(name, [None])[0] for name in ("env_id", "algo")))
     if line.wants_help:
         parse(["--help"], base)
+    admit_base(line.preset, base, {name: words[0] for name, words in line.values.items() if words})
     sort_families(line, base)
     flags = parse_line(line, base)
     config = dataclasses.replace(base, **{part.name: getattr(flags, part.name) for part in dataclasses.fields(flags)})

@@ -30,7 +30,7 @@ def page_beside(config: Config) -> Iterator[list[str]]:
         return
     watch.require_server()
     storage.make_folder(Path(config.run.runs_dir))
-    command = [sys.executable, "-m", "courtside.cli.page_beside", config.run.runs_dir]
+    command = [sys.executable, "-P", "-m", "courtside.cli.page_beside", config.run.runs_dir]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, start_new_session=True, **pipes) as process:  # Ctrl-C is for the run alone
         try:

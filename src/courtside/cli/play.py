@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from courtside import registry
-from courtside.cli.arguments import Parser, pull_words, whole_number
+from courtside.cli.arguments import Parser, add_trust, pull_words, whole_number
 from courtside.config import MAX_SEED, Config, EnvConfig, override
 from courtside.errors import ConfigError
 
@@ -28,7 +28,7 @@ def main(args: list[str]) -> int:
         raise ConfigError('`courtside play` needs a terminal to read keys from; in a script, give them: --keys "wwat".')
     if found.keys is None and os.name == "nt":
         raise ConfigError("`courtside play` reads keys from Unix terminals only; use WSL, or give them with --keys.")
-    if (source := registry.find_env(found.env)).kind == "gba":
+    if (source := registry.stand_for(found.env)).kind == "gba":
         from courtside.cli.play_gba import play
 
         return play(found, source, words, opponents)
@@ -49,6 +49,7 @@ def make_parser() -> Parser:
     parser = Parser("play", ABOUT)
     parser.add_argument("env", metavar="ENV", help="which world")
     parser.add_argument("--rom", metavar="PATH", default="", help="dump of your own cartridge, for gba: games")
+    add_trust(parser)
     parser.add_argument("--record", metavar="FILE", help="write what was played to a video, .mp4 or .gif")
     parser.add_argument("--keys", metavar="KEYS", help="play these keys and print the last screen; needs no terminal")
     parser.add_argument(

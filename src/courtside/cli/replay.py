@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from courtside import runlog
-from courtside.cli.arguments import Parser
+from courtside.cli.arguments import Parser, add_trust
 from courtside.cli.numbers import count, figure
 from courtside.errors import ConfigError
 
@@ -37,6 +37,7 @@ def make_parser() -> Parser:
     parser = Parser("replay", ABOUT)
     parser.add_argument("folder", metavar="FOLDER", help="the episode, or a folder of some")
     parser.add_argument("--rom", metavar="FILE", help="the ROM that it was played on (default: where the run had it)")
+    add_trust(parser)
     parser.add_argument("--video", metavar="FILE", help=".mp4 or .gif to write (default: replay.mp4 in the episode)")
     parser.add_argument("--speed", metavar="X", type=_speed, default=16.0, help="times as fast as the console (16)")
     return parser
@@ -55,7 +56,7 @@ def _speed(text: str) -> float:
 def find_rom(episode: Path) -> str:
     """Where the run that an episode belongs to had its cartridge."""
     for folder in episode.resolve().parents[1:4]:
-        if (folder / runlog.CONFIG).is_file() and (rom := runlog.read_config(folder).env.rom):
+        if (folder / runlog.CONFIG).is_file() and (rom := runlog.open_config(folder).env.rom):
             return rom
     raise ConfigError("The episode lies in no run folder that knows its ROM; give it: --rom FILE.")
 

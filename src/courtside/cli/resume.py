@@ -7,8 +7,9 @@ import functools
 from pathlib import Path
 from typing import Any
 
+from courtside import runlog
 from courtside.cli import tune
-from courtside.cli.arguments import Parser, whole_number
+from courtside.cli.arguments import Parser, add_trust, whole_number
 from courtside.cli.flags import refuse_settings
 from courtside.cli.member import add_member, choose_member
 from courtside.cli.train import watch
@@ -34,12 +35,15 @@ def main(args: list[str]) -> int:
         "--rom", metavar="PATH", default="", help="where the same cartridge's dump lies now, if it moved"
     )
     add_member(parser)
+    add_trust(parser)
     refuse_settings(args, parser, "a run goes on with those that it was begun with")
     found = parser.read(args)
     if search_dir := tune.find_search(found.run):
         refuse_flags(found)
+        tune.admit(search_dir)
         return tune.watch(functools.partial(tune.resume, search_dir), notes=[])
     run = choose_member(found.run, found.member)
+    runlog.open_config(runlog.find_run(run), rom=found.rom)  # what there is to ask is asked before the screen is taken
     return watch(functools.partial(start, run, found.total_timesteps, rom=found.rom), notes=[])
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from courtside.cli.arguments import Parser, pull_words, whole_number
+from courtside.cli.arguments import Parser, add_trust, pull_words, whole_number
 from courtside.cli.flags import read_config, split
 from courtside.config import FAMILIES, Config
 from courtside.errors import ConfigError
@@ -32,6 +32,7 @@ def main(args: list[str]) -> int:
     if run_dir := find_search(line.preset):
         if words or len(rest) > 1 or len(args) > 1:
             raise ConfigError(f"{line.preset} is a search that goes on as it was begun; give no further flags.")
+        admit(run_dir)
         return watch(functools.partial(resume, run_dir), [])
     config, notes = read_config(rest)
     refuse(config)
@@ -58,6 +59,7 @@ def make_parser() -> Parser:
         metavar="NAME=VALUES",
         help="log(1e-4,3e-3), 0.9..1.0, 32,64 or fixed; several in a row (default: the algorithm's own)",
     )
+    add_trust(parser)
     parser.add_argument(
         "--compare",
         metavar="FILE",
@@ -108,6 +110,13 @@ def start(config: Config, words: list[str], fixed: tuple[str, ...], found: Any, 
     from courtside.tune import session
 
     return session.start(config, space, wish, compare, view)
+
+
+def admit(run_dir: Path) -> None:
+    """Ask what there is to ask before the screen is taken."""
+    from courtside.tune.session import open_search
+
+    open_search(run_dir)
 
 
 def resume(run_dir: Path, view: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from courtside import trust
 from courtside.algos.team import Team
 from courtside.config import Config
 from courtside.envs.base import EnvSpec
@@ -95,6 +96,8 @@ def make_engine(config: Config, run_dir: Path | None = None) -> Engine:
     from courtside.engines.jax_engine import JaxEngine
     from courtside.recruit import recruit, refuse_opponents
 
+    if run_dir is not None:
+        trust.admit(config.env, run_dir)
     source = find_env(config.env.env_id)
     options = config.env.told
     env = build_world(source, options)

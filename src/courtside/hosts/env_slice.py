@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from courtside import spaces
-from courtside.errors import EnvContractError
+from courtside.errors import EnvContractError, describe_error
 from courtside.hosts.arrays import HostArrays
 from courtside.hosts.facts import EnvFacts
-from courtside.hosts.faults import FAILURES, Fault, describe_error
+from courtside.hosts.faults import FAILURES, Fault
 from courtside.hosts.gym_spaces import may_hold_nan
 from courtside.hosts.kinds import kind_of
 

@@ -12,12 +12,6 @@ class Fault(Exception):
     """What an env did against the contract, as the end of a sentence: found, then expected."""
 
 
-def describe_error(error: BaseException) -> str:
-    """The error in a few words on one line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
-
-
 def describe_value(found: Any) -> str:
     """The kind of a value, with its length where that may be what is wrong."""
     kind = type(found).__name__

@@ -6,13 +6,12 @@ import contextlib
 import importlib
 from typing import Any
 
-from courtside import registry
+from courtside import gate
 from courtside.config import unknown_name
-from courtside.errors import ConfigError, CourtsideError, EnvContractError
+from courtside.errors import ConfigError, CourtsideError, EnvContractError, describe_error
 from courtside.hosts.atari.game import import_ale
 from courtside.hosts.atari.ids import is_of_game
 from courtside.hosts.facts import EnvFacts
-from courtside.hosts.faults import describe_error
 from courtside.hosts.gym_spaces import convert_action, convert_observation
 
 
@@ -21,7 +20,7 @@ def build_env(env_id: str) -> Any:
     gymnasium = import_gymnasium()
     prefix, _, name = env_id.partition(":")
     try:
-        env = _make_registered(gymnasium, name) if prefix == "gym" else registry.load_object(env_id)()
+        env = make_registered(name) if prefix == "gym" else gate.load_maker(env_id)()
     except CourtsideError:
         raise
     except Exception as error:
@@ -53,6 +52,17 @@ def import_gymnasium() -> Any:
     return gymnasium
 
 
+def _registered(name: str) -> str:
+    """The name behind that of a module, which is imported; Gymnasium itself would import whatever stands before a colon."""
+    module, colon, rest = name.partition(":")
+    if not colon:
+        return name
+    if ":" in rest or not rest:
+        raise ConfigError(f"gym:{name} cannot be read; write gym:NAME, or gym:MODULE:NAME.")
+    gate.load_module(f"{module}:")
+    return rest
+
+
 def know_games(name: str) -> None:
     """Gymnasium knows the ids of Atari games only once their package was imported."""
     if is_of_game(name):
@@ -60,10 +70,12 @@ def know_games(name: str) -> None:
             importlib.import_module("ale_py")
 
 
-def _make_registered(gymnasium: Any, name: str) -> Any:
+def make_registered(name: str, **options: Any) -> Any:
+    """The env of `gym:NAME`, or of `gym:MODULE:NAME`, whose module registers it as it is imported."""
+    gymnasium, name = import_gymnasium(), _registered(name)
     know_games(name)
     try:
-        return gymnasium.make(name, disable_env_checker=True)
+        return gymnasium.make(name, disable_env_checker=True, **options)
     except gymnasium.error.UnregisteredEnv as error:
         if is_of_game(name):
             import_ale()  # says how to get it

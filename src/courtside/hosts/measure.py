@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from courtside.errors import EnvContractError
+from courtside.errors import EnvContractError, describe_error
 from courtside.hosts.facts import EnvFacts
-from courtside.hosts.faults import FAILURES, describe_error
+from courtside.hosts.faults import FAILURES
 from courtside.hosts.kinds import kind_of
 from courtside.hosts.memory import own_share_mb, resident_mb
 

@@ -6,16 +6,14 @@ import functools
 import sys
 from typing import Any
 
-from courtside import registry
+from courtside import gate
 from courtside.config import unknown_name
-from courtside.errors import ConfigError, CourtsideError, EnvContractError
+from courtside.errors import ConfigError, CourtsideError, EnvContractError, describe_error
 from courtside.hosts.facts import EnvFacts, join_agents
-from courtside.hosts.faults import describe_error
 from courtside.hosts.gym_spaces import convert_action, convert_observation
+from courtside.registry import pz_targets
 
 PREFIX = "pz:"
-MAKER = "parallel_env"
-"""What PettingZoo's own modules call the function that builds such an env."""
 TO_PARALLEL = "wrap it with pettingzoo.utils.conversions.aec_to_parallel in a function of yours, and name that"
 
 
@@ -24,7 +22,7 @@ def build_env(env_id: str) -> Any:
     `pz:NAMESPACE/NAME`, as PettingZoo's own list has it."""
     pettingzoo, name = import_pettingzoo(), env_id.removeprefix(PREFIX)
     maker = _find_registered(pettingzoo, name) if "/" in name else _find_maker(name)
-    if not callable(maker):
+    if not callable(maker) or gate.is_env_class(type(maker)):
         raise ConfigError(
             f"{env_id} names a {type(maker).__name__}, but training builds several envs; name a class, or a function "
             "that builds one."
@@ -63,17 +61,17 @@ def _find_maker(target: str) -> Any:
     if not module:
         raise ConfigError("The env 'pz:' names no module; write pz:MODULE or pz:MODULE:NAME.")
     try:
-        return registry.load_object(f"{module}:{name or MAKER}")
+        return gate.load_maker(*pz_targets(target))
     except ConfigError:
         if name or module not in sys.modules:
             raise
     found = sys.modules[module]
     if hasattr(found, "env"):
         raise ConfigError(
-            f"The module {module!r} has only env(), whose agents take turns, no {MAKER}(): {TO_PARALLEL}."
+            f"The module {module!r} has only env(), whose agents take turns, no {gate.CONVENTION}(): {TO_PARALLEL}."
         )
     raise ConfigError(
-        f"The module {module!r} has no {MAKER}(); name the class or function that builds the env: {PREFIX}{module}:NAME."
+        f"The module {module!r} has no {gate.CONVENTION}(); name the class or function that builds the env: {PREFIX}{module}:NAME."
     )
 
 

@@ -19,14 +19,14 @@ import signal
 import socket
 import threading
 import traceback
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from courtside.errors import ConfigError, CourtsideError
+from courtside import gate
+from courtside.errors import ConfigError, CourtsideError, describe_error
 from courtside.hosts.arrays import make_arrays, num_bytes
 from courtside.hosts.env_slice import EnvSlice
 from courtside.hosts.facts import EnvFacts
-from courtside.hosts.faults import describe_error
 from courtside.hosts.kinds import kind_of
 from courtside.hosts.measure import measure_env
 from courtside.hosts.rounds import Attendance, Ends
@@ -64,6 +64,8 @@ class Orders:
     """`env_slice.Numbering` of the crew."""
     round: int = 0
     """Number of the first round that it takes part in."""
+    grants: dict[str, bool] = field(default_factory=dict)
+    """What `gate.grants` says of the code that the env id names."""
     measure: str = ""
     """`memory` or `speed`: measure that of one env, send what was found and end."""
 
@@ -82,6 +84,7 @@ def main(options: dict[str, Any]) -> None:
     leave_signals_to_trainer()
     os.nice(GIVE_WAY)
     orders = Orders.of(options)
+    gate.accept(orders.grants)
     link = socket.socket(fileno=orders.socket)
     threading.Thread(target=_end_with_trainer, args=(orders.socket,), daemon=True).start()
     try:

@@ -15,11 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from courtside import gate
 from courtside.errors import ConfigError, EnvContractError
 from courtside.hosts import worker as protocol
 from courtside.hosts.crews import LOOK_SECONDS
 from courtside.hosts.states import split_states
 from courtside.hosts.worker import Orders
+from courtside.registry import targets_of
 
 START_SECONDS = 60.0
 """How long a worker may take to start Python and load what it needs; a busy machine takes a while."""
@@ -119,10 +121,13 @@ class Worker:
 
 
 def _start(orders: Orders, theirs: socket.socket) -> subprocess.Popen:
-    """Start the program, deaf to Ctrl-C and SIGTERM from its first moment (blocked signals are inherited)."""
-    orders = replace(orders, socket=theirs.fileno())
+    """Start the program, deaf to Ctrl-C and SIGTERM from its first moment (blocked signals are inherited).
+
+    `-P`: a run folder that the trainer was started in is no place to import from, not even the standard library.
+    """
+    orders = replace(orders, socket=theirs.fileno(), grants=gate.grants(targets_of(orders.env_id)))
     files = [f for f in (orders.socket, orders.memory, *orders.rounds) if f >= 0]
-    command = [sys.executable, "-c", protocol.STARTER, orders.to_json(sys.path)]
+    command = [sys.executable, "-P", "-c", protocol.STARTER, orders.to_json(sys.path)]
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         # What an env prints goes to stderr, so that the trainer's own output stays readable for scripts.

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from courtside import runlog
+from courtside import runlog, trust
 from courtside.backend import num_cores
 from courtside.config import Config
 from courtside.errors import CheckpointError, ConfigError, EnvContractError
@@ -146,11 +146,14 @@ class _Child:
         with open(folder / LOG, "ab") as log:
             self.log_start = log.tell()
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "courtside.population.member_process", str(folder)],
+                [sys.executable, "-P", "-m", "courtside.population.member_process", str(folder)],
                 stdin=subprocess.PIPE,  # its end tells the process that the population is gone
                 stdout=log,
                 stderr=log,
-                env=SHARED_GPU | os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                env=SHARED_GPU
+                | os.environ
+                | trust.child_variables()
+                | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 start_new_session=True,  # else Ctrl-C would reach it twice: from the terminal and from here
             )
 

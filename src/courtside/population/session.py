@@ -61,6 +61,7 @@ from courtside.saving import Saver, pipeline_of
 from courtside.session import View, may_stop, note_and_tell, tell
 from courtside.stop_signals import Signals
 from courtside.stopping import ScoreWatch
+from courtside.trust import take_trouble
 from courtside.turns import Turn, Turns, add_turn
 from courtside.types import TrainState
 
@@ -92,20 +93,24 @@ def train(config: Config, *, view: View | None = None) -> PopulationResult:
     single = make_engine(config)  # whatever is wrong with the world is told before a folder is made
     single.close()
     run_dir = create_folders(config)
+    if note := take_trouble():
+        tell(view, Notice(note))
     for folder in require_whole(run_dir, config):
         keep(single.opponents, folder)
     with contextlib.closing(hold(run_dir)):
         return _drive(config, run_dir, single, view)
 
 
-def resume(run_dir: Path, *, view: View | None = None, total_timesteps: int | None = None) -> PopulationResult:
+def resume(
+    run_dir: Path, *, view: View | None = None, total_timesteps: int | None = None, trust: bool = False
+) -> PopulationResult:
     """Go on with all members, each from the newest moment that it can share with others."""
     with contextlib.closing(hold(run_dir)):
-        return _resume(run_dir, view, total_timesteps)
+        return _resume(run_dir, view, total_timesteps, trust)
 
 
-def _resume(run_dir: Path, view: View | None, total_timesteps: int | None) -> PopulationResult:
-    config = runlog.read_config(run_dir)
+def _resume(run_dir: Path, view: View | None, total_timesteps: int | None, trust: bool) -> PopulationResult:
+    config = runlog.open_config(run_dir, agreed=trust)
     dirs = require_whole(run_dir, config)
     refuse_loners(dirs)
     if all(is_ended_by_score(folder, config) for folder in dirs):

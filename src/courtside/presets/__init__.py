@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
+from courtside import trust
 from courtside.config import Config, override, unknown_name
+from courtside.config_groups import EnvConfig
 from courtside.errors import ConfigError
 from courtside.presets.atari import ATARI
 from courtside.presets.classic import CLASSIC
@@ -14,7 +18,7 @@ from courtside.presets.grids import GRIDS
 from courtside.presets.memory import MEMORY
 from courtside.presets.redblue import REDBLUE
 from courtside.presets.tennis import TENNIS
-from courtside.registry import find_env, world_name
+from courtside.registry import find_env, stand_for, world_name
 
 DEFAULT = "redblue"
 DEFAULTS = {"ppo": DEFAULT, "mad4pg": "tennis"}
@@ -54,6 +58,18 @@ def find_base(preset: str | None, env_id: str | None, algo: str | None = None) -
     if algo is None:
         return base, notes
     return override(base, algo=algo), [*notes, *_changed_family_notes(base, family)]
+
+
+def admit_base(name: str | None, base: Config, given: Mapping[str, Any], *, agreed: bool = False) -> None:
+    """Stand for the code that the person named in `given`, and ask about the rest of what a preset file or a run names."""
+    env = base.env
+    if (env_id := given.get("env_id")) is not None:
+        stand_for(env_id)
+        env = env if env.env_options else dataclasses.replace(env, env_id=EnvConfig.env_id)
+    if given.get("rom"):
+        env = dataclasses.replace(env, rom="")
+    if name is not None and is_preset_file(name):
+        trust.admit(env, name, agreed=agreed, begins=True)
 
 
 def _named_base(preset: str | None, env_id: str | None, family: str | None) -> tuple[Config, list[str]]:

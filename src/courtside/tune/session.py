@@ -9,7 +9,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from courtside import backend, runlog
+from courtside import backend, runlog, trust
 from courtside.config import Config, override, to_json
 from courtside.engines import make_engine
 from courtside.errors import CheckpointError, ConfigError
@@ -99,13 +99,20 @@ def _check_row(config: Config, name: str, settings: Settings) -> None:
 
 def resume(run_dir: str | Path, view: Viewer | None = None) -> SearchResult:
     """Go on with a search from where its folder stands."""
-    run_dir, search = Path(run_dir), read_search(run_dir)
+    run_dir, search = Path(run_dir), open_search(run_dir)
     if search.finished and not _has_lost_its_study(run_dir):
         return _finish_report(run_dir, search)
     backend.start(search.base, members=backend.num_cores())
     if search.device != (here := backend.describe_device()):
         _tell(view, Notice(f"The search began on {search.device} and goes on on {here}: numbers may differ a little."))
     return drive(run_dir, view)
+
+
+def open_search(run_dir: str | Path) -> Search:
+    """What a search's folder says, for going on with it: what its settings name is let in, or one sentence why not."""
+    search = read_search(Path(run_dir))
+    trust.admit(search.base.env, run_dir)
+    return search
 
 
 def _has_lost_its_study(run_dir: Path) -> bool:

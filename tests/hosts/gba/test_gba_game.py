@@ -249,6 +249,8 @@ def test_a_game_that_is_over_is_terminated(build):
 CHILD = """
 import sys
 from courtside.hosts.gba.make import build_env
+from courtside.registry import stand_for
+stand_for(sys.argv[1])
 env = build_env(sys.argv[1])
 env.load_state(open(sys.argv[2], "rb").read())
 for action in map(int, sys.argv[3]):

@@ -22,6 +22,7 @@ from courtside.events import Progress
 from courtside.hosts.env_host import Plan, make_host
 from courtside.hosts.gba import options
 from courtside.presets import PRESETS
+from courtside.registry import stand_for
 
 CONFIG = Config(
     run=RunConfig(total_timesteps=128, eval_every=0, tensorboard=False, snapshots=0),
@@ -99,6 +100,7 @@ def train_small_preset(rom, folder):
         "update_epochs": 1, "lstm_size": 4, "lstm_steps": 4, "cnn_features": 8, "total_timesteps": 96, "worker_timeout": 60.0,
         "checkpoint_seconds": 1e-3, "tensorboard": False, "snapshots": 0,
     }  # fmt: skip
+    stand_for(small["env_id"])  # this runs in processes of its own
     preset = override(PRESETS["emerald"][1], **small, rom=str(rom), runs_dir=str(folder))
     return session.train(dataclasses.replace(preset, thresholds=()))
 

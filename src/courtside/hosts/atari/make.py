@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from courtside.errors import CourtsideError, EnvContractError
+from courtside.errors import CourtsideError, EnvContractError, describe_error
 from courtside.hosts.atari import options
 from courtside.hosts.atari.game import AtariGame
 from courtside.hosts.facts import EnvFacts
-from courtside.hosts.faults import describe_error
 
 
 def build_env(env_id: str) -> AtariGame:

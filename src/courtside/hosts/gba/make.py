@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from courtside.errors import CourtsideError, EnvContractError
+from courtside.errors import CourtsideError, EnvContractError, describe_error
 from courtside.hosts.facts import EnvFacts
-from courtside.hosts.faults import describe_error
 from courtside.hosts.gba import options
 from courtside.hosts.gba.game import GbaGame
 

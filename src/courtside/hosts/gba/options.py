@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from courtside import gate
 from courtside.errors import ConfigError
 from courtside.hosts.gba import ids
 from courtside.hosts.gba.description import GameDescription, find_game
@@ -158,11 +159,14 @@ def for_evaluation(env_id: str) -> str:
 
 
 def describe(env_id: str, told: Mapping[str, Any]) -> dict[str, Any]:
-    """All that decides what the network is shown and paid, as JSON data; empty for other envs' ids."""
+    """All that decides what the network is shown and paid, as JSON data; empty for other envs' ids, and as long as nobody has
+    agreed to import the game's description: settings are read before that."""
     name = ids.recognise(env_id)
     if name is None:
         return {}
     game, words = ids.read_name(name)
+    if game not in ids.GAMES and not gate.is_allowed(game):
+        return {}
     known = [option for option in _all_options(find_game(game)) if option.name in ("rom",) or option.name not in HIDDEN]
     read_options(f"{ids.PREFIX}{game}", known, words | dict(told))  # raises where something hidden is told
     return identify(read(tell(name, told)))

@@ -1,0 +1,284 @@
+"""Whether a run, a search or a preset file may have its code imported: what was made here may, a stranger's only by consent.
+
+Such a document is data, but its settings name code (`module:Class`), files outside it (a cartridge's dump) and other runs. What
+was trained here is remembered outside the run folder, in a folder of the user's: under a hash of the document's id and of what
+is named, with the files that it led to. So a run that was moved, copied or renamed is still one's own; one whose `config.json` was
+edited, or that leads to another file by now, is a stranger's. Whoever agreed to a stranger's is asked again once the file has
+changed. See docs/trust.md. No JAX here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import secrets
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from courtside import gate, registry, storage
+from courtside.config_groups import EnvConfig
+from courtside.errors import ConfigError, CourtsideError, TrustError
+from courtside.words import split_words
+
+ORIGIN = "origin.json"
+"""Lies in a run folder that names code or files: the run's id, by which it is remembered wherever it goes."""
+FORMAT = 1
+CHILDREN = "COURTSIDE_AGREED"
+"""Environment variable by which processes of ours hear what was agreed here, also where nothing can be remembered."""
+CODE, OPPONENT = "code", "opponent"
+FILE_OPTIONS = {"rom": "ROM", "save": "save file", "start": "saved state", "folder": "folder"}
+"""Options of a game that are paths, and what lies there."""
+_PLAIN = re.compile(r"\w[\w.-]*")
+"""What stands for an opponent without leading out of the folder of runs."""
+MEMBER_DEPTH = 3
+"""Folders between a member's run folder, or a search's file, and the folder that has the id."""
+FLAG = "--trust"
+
+TRAINED, AGREED = "trained", "agreed"
+"""How something came to be trusted: made here by the person's own command, or a stranger's that they agreed to."""
+
+_here: dict[str, str] = dict(word.split("=") for word in os.environ.get(CHILDREN, "").split(",") if "=" in word)
+"""Key -> how, of all that was remembered or agreed to in this process or the one that started it."""
+
+_named: set[str] = set()
+"""Code that the person named in words of its own, `--trust=module:NAME`."""
+_wanted: set[str] = set()
+"""Keys of what the person said yes to."""
+_consents = False
+_trouble = ""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing outside a document that its settings name."""
+
+    what: str
+    """What it is to the person: `code`, `ROM`, `opponent blue`."""
+    name: str
+    """`module:NAME`, or a path."""
+    words: tuple[str, ...] = ()
+    """What the code is told, in order."""
+    kind: str = ""
+    """What it is taken for: a module's class, a game's description, agents of PettingZoo."""
+
+    @property
+    def is_code(self) -> bool:
+        return self.what == CODE
+
+
+def agree(name: str = "") -> None:
+    """The person has said `--trust`: what this command's documents name may be used; or `--trust=module:NAME`: that, also where
+    it is a plain function."""
+    global _consents
+    if not name:
+        _consents = True
+        return
+    gate.split_target(name)
+    gate.allow([name], calls=True)
+    _named.add(name)
+
+
+def agree_to(question: TrustError) -> None:
+    """The person has said yes to just that."""
+    _wanted.update(question.keys)
+
+
+def take_trouble() -> str:
+    """Why nothing could be remembered since somebody last asked, as a sentence for the user; empty where all is well."""
+    global _trouble
+    trouble, _trouble = _trouble, ""
+    return trouble
+
+
+# --- what is named -------------------------------------------------------------------------------------------------
+
+
+def items_of(env: EnvConfig) -> tuple[Item, ...]:
+    """All that a run's settings name outside its folder; nothing for worlds and games that come with courtside."""
+    told, targets = _told(env), registry.targets_of(env.env_id)
+    words = tuple(f"{name}={value}" for name, value in sorted(told.items()) if name not in FILE_OPTIONS)
+    kind = registry.find_env(env.env_id).kind
+    files = [Item(FILE_OPTIONS[name], told[name]) for name in FILE_OPTIONS if kind == "gba" and told.get(name)]
+    rivals = {agent: name.removesuffix(":greedy") for agent, name in split_words(env.opponents).items()}
+    return (
+        *(Item(CODE, target, words, kind) for target in targets),
+        *files,
+        *(Item(f"{OPPONENT} {agent}", name) for agent, name in rivals.items() if not _PLAIN.fullmatch(name)),
+    )
+
+
+def _told(env: EnvConfig) -> dict[str, str]:
+    """All that the env is told, also what stands in its id."""
+    from courtside.hosts.gba import ids
+
+    name = ids.recognise(env.env_id)
+    inside = ids.read_name(name)[1] if name is not None else {}
+    return {key.replace("-", "_"): str(value) for key, value in {**inside, **env.told}.items()}
+
+
+# --- the gate's question -------------------------------------------------------------------------------------------
+
+
+def admit(env: EnvConfig, document: str | Path, *, agreed: bool = False, begins: bool = False) -> None:
+    """Let in what a document names, if it was made here or the person agrees; else one sentence, and nothing was imported.
+
+    `agreed` is consent from Python; on a terminal the command line asks the person. Opponents are read from elsewhere only where a run
+    `begins`: one that goes on has copies of its own.
+    """
+    document = Path(document)
+    items = [item for item in items_of(env) if begins or not item.what.startswith(OPPONENT)]
+    standings = {item: _standing(item, document) for item in items}
+    strange = [item for item in items if standings[item] is None and not _is_agreed(item, document, agreed)]
+    if strange:
+        raise _question(strange, document)
+    for item in items:
+        if standings[item] is None:
+            _remember(item, document, AGREED)
+        if item.is_code:
+            gate.allow([item.name], calls=standings[item] == TRAINED)
+
+
+def _is_agreed(item: Item, document: Path, agreed: bool) -> bool:
+    """Whether the person has consented at this command; what cannot be had is nothing to consent to."""
+    if item.is_code:
+        gate.refuse_run_files(gate.require_place(item.name))
+    return agreed or _consents or item.name in _named or _key(item, document) in _wanted
+
+
+def _question(items: list[Item], document: Path) -> TrustError:
+    told = "; ".join(map(_describe, items))
+    return TrustError(
+        _printable(f"{document} was not made here, as far as this computer remembers, and names {told}"),
+        f"Nothing of that was used. Look at it, and add {FLAG} to the same command if you agree (in Python: trust=True); "
+        "docs/trust.md says what that means.",
+        tuple(_key(item, document) for item in items),
+    )
+
+
+def _describe(item: Item) -> str:
+    if not item.is_code:
+        return f"the {item.what} {item.name}"
+    told = f", told {' '.join(item.words)}" if item.words else ""
+    return f"the code {item.name.removesuffix(':')} from {gate.require_place(item.name).words}{told}"
+
+
+def _printable(text: str) -> str:
+    """What a stranger wrote, without the signs by which it could write over the question on a terminal."""
+    return "".join(sign if sign.isprintable() else "?" for sign in text)
+
+
+# --- what is remembered --------------------------------------------------------------------------------------------
+
+
+def state_folder() -> Path:
+    """Where this user's records lie, outside every run folder; an error where there is no such place."""
+    usual = ("LOCALAPPDATA", "~/AppData/Local") if os.name == "nt" else ("XDG_STATE_HOME", "~/.local/state")
+    named = os.environ.get(usual[0], "")
+    base = Path(named if os.path.isabs(named) else os.path.expanduser(usual[1]))
+    if not base.is_absolute():  # no home: a folder below the current one may be anybody's
+        raise ConfigError(f"there is no home folder; {usual[0]} may name another place")
+    return base / "courtside" / "trust"
+
+
+def mark_origin(run_dir: Path, env: EnvConfig) -> None:
+    """Give a new run folder its id and remember that it was made here; a run that names nothing needs neither."""
+    if items := items_of(env):
+        storage.write_json(run_dir / ORIGIN, {"format": FORMAT, "id": secrets.token_hex(16)})
+        for item in items:
+            _remember(item, run_dir, TRAINED)
+
+
+def remember(document: Path, env: EnvConfig) -> None:
+    """The person here stands for what these settings name, on behalf of a document that is their own."""
+    for item in items_of(env):
+        if _standing(item, document) is None:
+            _remember(item, document, TRAINED)
+
+
+def child_variables() -> dict[str, str]:
+    """For the environment of a process of ours that goes on with a run."""
+    return {CHILDREN: ",".join(f"{key}={how}" for key, how in sorted(_here.items()))} if _here else {}
+
+
+def _standing(item: Item, document: Path) -> str | None:
+    """How a document's item came to be trusted; None where it is a stranger's."""
+    key = _key(item, document)
+    record = _read_record(key)
+    if record is None:
+        return _here.get(key)
+    now, before, how = _fingerprint(item), record["files"], record.get("how")
+    is_same_text = list(now.values()) == list(before.values())
+    if how == TRAINED and (is_same_text or list(now) == list(before)):
+        return TRAINED
+    return AGREED if how == AGREED and is_same_text else None
+
+
+def _remember(item: Item, document: Path, how: str) -> None:
+    global _trouble
+    key = _key(item, document)
+    _here[key] = how
+    record = {"format": FORMAT, "how": how, "document": str(document), "names": item.name, "files": _fingerprint(item)}
+    try:
+        folder = state_folder()
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        storage.write_json(folder / f"{key}.json", record)
+    except (OSError, CourtsideError) as error:  # it holds for this process and those that it starts
+        reason = storage.explain(error) if isinstance(error, OSError) else str(error).partition(". ")[0]
+        _trouble = f"It cannot be remembered who made this run ({reason}), so that a later command on it will ask, or want {FLAG}."
+
+
+def _read_record(key: str) -> Mapping[str, Any] | None:
+    """What was remembered; None where nothing was, it is damaged, or another user may have written it."""
+    try:
+        with open(state_folder() / f"{key}.json", "rb") as file:
+            if os.name != "nt" and not _is_mine(os.fstat(file.fileno())):
+                return None
+            record = json.loads(file.read())
+    except (OSError, ValueError, RecursionError, ConfigError):
+        return None
+    is_whole = isinstance(record, dict) and record.get("format") == FORMAT and isinstance(record.get("files"), dict)
+    return record if is_whole else None
+
+
+def _is_mine(found: os.stat_result) -> bool:
+    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & stat.S_IWOTH
+
+
+def _key(item: Item, document: Path) -> str:
+    named = [_identity(document), *dataclasses.astuple(item)]
+    return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:40]
+
+
+def _identity(document: Path) -> str:
+    """What makes a document the same one: its run's id, a file's content, or else where it lies."""
+    document = document.absolute()
+    for folder in (document, *document.parents)[: MEMBER_DEPTH + 1]:
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            record = json.loads((folder / ORIGIN).read_bytes())
+            if isinstance(record, dict) and isinstance(record.get("id"), str):
+                return f"id {record['id']}"
+    if document.is_file():
+        return f"content {hashlib.sha256(document.read_bytes()).hexdigest()}"
+    return f"path {document.resolve()}"
+
+
+def _fingerprint(item: Item) -> dict[str, str]:
+    """Every file that importing an item's code would run -> a hash of its text."""
+    if not item.is_code:
+        return {}
+    place = gate.locate(gate.split_target(item.name)[0])
+    return {} if place is None else {file: _hash_file(file) for file in place.files}
+
+
+def _hash_file(path: str) -> str:
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return ""

@@ -11,6 +11,7 @@ from courtside.config import Config, override
 from courtside.engines import make_engine
 from courtside.engines.host_engine import HostEngine
 from courtside.registry import EnvSource
+from rounding import rounding
 from tree_equality import assert_bit_equal, assert_close, by_errors
 
 HOSTS = Path(__file__).parent / "hosts"
@@ -105,7 +106,9 @@ def test_a_run_learns_the_same_whether_it_listens_or_reads_again():
         found.append((state.learners, learned(rows)))
         assert engine._says is not keeps_rows
         engine.close()
-    assert_close(*found)
+    # A gradient is a sum over samples of errors that are a seventh of what they are the difference of, and is up to 0.4 here. An
+    # update moves a parameter by 2e-4.
+    assert_close(*found, atol=rounding(0.4, times=200))
 
 
 def test_only_a_cnn_on_a_cpu_listens():

@@ -29,12 +29,20 @@ def knows(flags: str) -> bool:
     return tried.returncode == 0
 
 
-# Subprocesses of a test inherit the folder; workers of pytest-xdist have one each, because JAX does not lock its cache.
+def joined(flags: str, more: str) -> str:
+    """The flags, and those of `more` that they do not name."""
+    named = {flag.partition("=")[0] for flag in flags.split()}
+    return " ".join([*flags.split(), *(flag for flag in more.split() if flag.partition("=")[0] not in named)])
+
+
+# Subprocesses of a test inherit the folder and the flags; workers of pytest-xdist have a folder each, because JAX does not
+# lock its cache. Flags that were set outside stay: they say under which arithmetic the tests are to hold.
 if "COURTSIDE_TEST_CACHE" not in os.environ:
     os.environ["COURTSIDE_TEST_CACHE"] = tempfile.mkdtemp(prefix="courtside-tests-")
     atexit.register(shutil.rmtree, os.environ["COURTSIDE_TEST_CACHE"], ignore_errors=True)
-    if "XLA_FLAGS" not in os.environ and knows(QUICK_COMPILER):
-        os.environ["XLA_FLAGS"] = QUICK_COMPILER
+    flags = joined(os.environ.get("XLA_FLAGS", ""), QUICK_COMPILER)
+    if knows(flags):
+        os.environ["XLA_FLAGS"] = flags
 _CACHE = Path(os.environ["COURTSIDE_TEST_CACHE"]) / os.environ.get("PYTEST_XDIST_WORKER", "alone")
 
 os.environ["JAX_PLATFORMS"] = "cpu"

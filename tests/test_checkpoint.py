@@ -28,6 +28,7 @@ from courtside.config import Config, PPOConfig
 from courtside.envs.base import EnvSpec
 from courtside.errors import CheckpointError
 from courtside.spaces import Box, Discrete
+from waiting import PATIENCE
 
 SPEC = EnvSpec(name="four", observation=Box(-1.0, 1.0, (4,)), action=Discrete(2))
 PIPELINE = preprocess.describe_pipeline(Config(), SPEC)
@@ -428,7 +429,7 @@ def test_disk_full_during_a_save(tmp_path, kind, words):
     if private and not shutil.which("unshare"):
         pytest.skip("no unshare here")
     command = [*private, sys.executable, "-c", FULL_DISK, str(tmp_path), kind]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     if private and (done.returncode or "no mount" in done.stdout):
         pytest.skip("no private mount allowed here")
     assert done.returncode == 0, done.stderr

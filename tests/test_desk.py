@@ -24,6 +24,7 @@ from courtside.knobs import Wish
 from courtside.population import session as population
 from courtside.population.members import create_folders, member_dirs
 from courtside.turns import turns_of
+from waiting import PATIENCE, wait_until
 
 SMALL = {
     "total_timesteps": 16_384, "num_envs": 4, "num_steps": 32, "eval_episodes": 4, "tensorboard": False, "checkpoint_seconds": 1e-3,
@@ -166,7 +167,7 @@ def turn_of(family):
 @pytest.mark.parametrize("family", ["ppo", "mad4pg"])
 def test_a_turned_run_that_is_killed_ends_as_one_that_never_was(tmp_path, family):
     code = DIE.format(path=[str(Path(__file__).parent), *sys.path])
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "killed"), family], check=False, timeout=240)
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "killed"), family], check=False, timeout=PATIENCE)
     assert done.returncode == -signal.SIGKILL
     (run,) = (tmp_path / "killed").iterdir()
     (turn,) = turns_of(runlog.read_config(run))
@@ -185,9 +186,7 @@ class TestPausing:
 
         def watch(run):
             """From beside: what the folder tells while the run is paused."""
-            deadline = time.monotonic() + 60
-            while not knobs.is_paused(run) and time.monotonic() < deadline:
-                time.sleep(0.01)
+            wait_until(lambda: knobs.is_paused(run))
             seen["rows"] = (run / "metrics.jsonl").read_bytes()
             time.sleep(0.4)
             seen["later"] = (run / "metrics.jsonl").read_bytes()
@@ -213,8 +212,7 @@ class TestPausing:
     @pytest.mark.parametrize("how", ["page", "SIGINT"])
     def test_it_can_be_stopped_and_resumed_meanwhile(self, tmp_path, how):
         def stop(run):
-            while not knobs.is_paused(run):
-                time.sleep(0.01)
+            wait_until(lambda: knobs.is_paused(run))
             knobs.put(run, Wish("stop")) if how == "page" else os.kill(os.getpid(), signal.SIGINT)
 
         def start(run):
@@ -341,8 +339,7 @@ class TestPopulation:
         seen = []
 
         def watch(run):
-            while not knobs.is_paused(run):
-                time.sleep(0.01)
+            wait_until(lambda: knobs.is_paused(run))
             before = [(folder / "metrics.jsonl").read_bytes() for folder in member_dirs(run)]
             time.sleep(0.4)
             seen.append(before == [(folder / "metrics.jsonl").read_bytes() for folder in member_dirs(run)])
@@ -392,7 +389,7 @@ def test_two_resumes_at_once_lose_no_turn(tmp_path):
     held = hold(stopped.run_dir)
     code = "import sys; from courtside import cli; sys.exit(cli.main(['resume', sys.argv[1]]))"
     found = subprocess.run(
-        [sys.executable, "-c", code, str(stopped.run_dir)], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", code, str(stopped.run_dir)], capture_output=True, text=True, timeout=PATIENCE
     )
     held.close()
     assert found.returncode == 2

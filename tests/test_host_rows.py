@@ -11,13 +11,18 @@ from courtside.config import Config, override
 from courtside.engines import make_engine
 from courtside.engines.host_engine import HostEngine
 from courtside.registry import EnvSource
-from tree_equality import assert_bit_equal, assert_close
+from rounding import rounding
+from tree_equality import assert_bit_equal, assert_close, by_errors
 
 HOSTS = Path(__file__).parent / "hosts"
 CONFIG = override(
     Config(), num_envs=3, num_steps=8, num_minibatches=2, update_epochs=2, hidden_sizes=(8,), total_timesteps=24 * 10,
     workers="serial", eval_episodes=3,
 )  # fmt: skip
+
+
+def learned(rows):
+    return by_errors({name: column for name, column in rows.items() if name.startswith("losses/")})
 
 
 def assert_same_shapes(a, b):
@@ -41,8 +46,7 @@ def test_bytes_and_numbers_make_the_same_run(monkeypatch):
         np.testing.assert_array_equal(rows[name], others[1][name])
     np.testing.assert_array_equal(played, others[2])
     # The compiler fuses other things with the product that follows, so the last bit of a sum may differ.
-    learned = {name: column for name, column in rows.items() if name.startswith("losses/")}
-    assert_close((state.learners, learned), (others[0].learners, {name: others[1][name] for name in learned}))
+    assert_close((state.learners, learned(rows)), (others[0].learners, learned(others[1])))
     assert_same_shapes(template, others[3])
 
 
@@ -99,10 +103,12 @@ def test_a_run_learns_the_same_whether_it_listens_or_reads_again():
     for keeps_rows in (False, True):
         engine = cnn_engine(keeps_rows=keeps_rows)
         state, rows = engine.run_chunk(engine.init(), 2)
-        found.append((state.learners, {n: c for n, c in rows.items() if n.startswith("losses/")}))
+        found.append((state.learners, learned(rows)))
         assert engine._says is not keeps_rows
         engine.close()
-    assert_close(*found)
+    # A gradient is a sum over samples of errors that are a seventh of what they are the difference of, and is up to 0.4 here. An
+    # update moves a parameter by 2e-4.
+    assert_close(*found, atol=rounding(0.4, times=200))
 
 
 def test_only_a_cnn_on_a_cpu_listens():

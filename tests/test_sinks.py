@@ -15,6 +15,7 @@ from courtside.config import Config, RunConfig
 from courtside.errors import CheckpointError
 from courtside.events import Evaluated, Finished, Progress
 from courtside.runlog import RunLog
+from waiting import PATIENCE
 
 TAGS = (
     "charts/episodic_return", "charts/episodic_length", "charts/episodes", "charts/learning_rate", "losses/value_loss",
@@ -172,7 +173,7 @@ def test_wandb_offline_for_real(tmp_path):
         "WANDB_CACHE_DIR": str(tmp_path / "cache"),
         "WANDB_CONFIG_DIR": str(tmp_path / "config"),
     }
-    done = subprocess.run([sys.executable, "-c", OFFLINE, str(tmp_path / "runs")], capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=120)  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", OFFLINE, str(tmp_path / "runs")], capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=PATIENCE)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
     assert done.stderr == ""

@@ -12,6 +12,7 @@ from courtside.engines.overlapping import GRAIN, is_in_step
 from courtside.errors import ConfigError
 from courtside.registry import find_env
 from courtside.train import Pace
+from rounding import rounding
 
 CARTPOLE = override(
     Config(), env_id="gym:CartPole-v1", num_envs=4, workers="serial", num_steps=8, num_minibatches=2, update_epochs=3,
@@ -52,7 +53,8 @@ def test_the_first_update_is_that_of_a_run_in_step_and_then_policies_are_old(eng
     in_step = make(staleness=0)
     first, second = run(engine, GRAIN), run(in_step, GRAIN)
     in_step.close()
-    np.testing.assert_allclose(first[1][0], second[1][0], rtol=1e-5)
+    near = rounding(4.0, times=8)  # a mean of advantages of either sign, few of which are beyond four deviations
+    np.testing.assert_allclose(first[1][0], second[1][0], rtol=0, atol=near)
     assert not np.allclose(first[1][1:], second[1][1:], rtol=1e-3)
 
 

@@ -15,11 +15,12 @@ import pytest
 
 from courtside import storage
 from courtside.errors import CheckpointError
+from waiting import PATIENCE
 
 
 def run_python(code: str, *arguments: str) -> str:
     """Run code in a process of its own, so that its limits end with it."""
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -80,7 +81,7 @@ print(sorted(os.listdir(disk)), (disk / "a.bin").read_bytes())
 def test_full_disk(tmp_path):
     command = ["unshare", "-rm", sys.executable, "-c", TINY_DISK, str(tmp_path)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     except FileNotFoundError:
         pytest.skip("no unshare here")
     if done.returncode or "no mount" in done.stdout:

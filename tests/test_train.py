@@ -2,7 +2,7 @@
 
 import itertools
 import math
-import time
+import threading
 from dataclasses import replace
 
 import equinox as eqx
@@ -19,6 +19,7 @@ from courtside.episodes import Episodes
 from courtside.errors import ConfigError
 from courtside.events import Compiled, Compiling, Evaluated, Evaluating, Finished, Notice, Progress, Settled, Started
 from tree_equality import assert_bit_equal
+from waiting import PATIENCE
 
 BATCH = 32
 CONFIG = override(
@@ -296,10 +297,13 @@ def test_a_failure_while_compiling_comes_through(warm):
 
 
 def test_compiling_is_told_while_it_lasts(warm):
-    engine = share_programs(WarmEngine(), warm)
-    engine.compile = lambda: time.sleep(0.5)
-    compiling = of(Compiling, run_all(override(CONFIG, eval_every=0), engine))
-    assert len(compiling) >= 3
+    engine, compiling, is_told = share_programs(WarmEngine(), warm), [], threading.Event()
+    engine.compile = lambda: is_told.wait(PATIENCE)
+    for event in train.run(override(CONFIG, eval_every=0), engine=engine):
+        compiling += of(Compiling, [event])
+        if len(compiling) == 3:
+            is_told.set()
+    assert is_told.is_set()
     assert [c.seconds for c in compiling] == sorted(c.seconds for c in compiling)
 
 

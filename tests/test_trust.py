@@ -21,6 +21,7 @@ from courtside import cli, runlog, trust
 from courtside.config import Config, override
 from courtside.errors import ConfigError, CourtsideError, TrustError
 from courtside.presets.files import write_preset
+from waiting import PATIENCE
 
 SMALL = {
     "total_timesteps": 512, "num_envs": 4, "num_steps": 32, "num_minibatches": 1, "update_epochs": 1, "hidden_sizes": (8,),
@@ -508,7 +509,7 @@ def on_a_terminal(words, answer, folder, workshop):
         said += os.read(ours, 4096)
     if process.poll() is None:
         os.write(ours, answer.encode())
-    status = process.wait(120)
+    status = process.wait(PATIENCE)
     os.close(ours)
     return said.decode(), status
 

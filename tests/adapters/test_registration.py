@@ -10,12 +10,13 @@ import gymnasium
 import pytest
 
 from courtside import registry
+from waiting import PATIENCE
 
 
 def run(code: str) -> str:
     """Run in a fresh interpreter that has imported neither package."""
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=dict(os.environ), timeout=120
+        [sys.executable, "-c", code], capture_output=True, text=True, env=dict(os.environ), timeout=PATIENCE
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

@@ -13,6 +13,7 @@ import av
 import pytest
 
 from courtside.cli import main
+from waiting import PATIENCE
 
 ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
 
@@ -31,9 +32,9 @@ class Player:
     def press(self, keys: str) -> None:
         os.write(self.terminal, keys.encode())
 
-    def wait_for(self, words: str, seconds: float = 120) -> None:
+    def wait_for(self, words: str) -> None:
         """Read until the words are on the screen."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + PATIENCE
         while words not in self.page:
             assert time.monotonic() < deadline, self.page
             if select.select([self.terminal], [], [], 0.5)[0]:
@@ -42,7 +43,7 @@ class Player:
     def leave(self) -> int:
         """The exit status; the terminal must be as it was."""
         self.wait_for(LEAVE)
-        status = self.process.wait(60)
+        status = self.process.wait(PATIENCE)
         assert termios.tcgetattr(self.terminal) == self.before
         assert self.page.index(ENTER) < self.page.index(LEAVE)
         os.close(self.terminal)

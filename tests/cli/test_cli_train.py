@@ -11,6 +11,7 @@ import pytest
 
 from courtside.cli import main
 from courtside.stop_signals import STOPPING
+from waiting import PATIENCE
 
 ENDLESS = (
     "--num-envs",
@@ -68,7 +69,7 @@ def test_signal_saves_and_says_how_to_go_on(number, name, status, tmp_path, caps
             if line.startswith("step "):
                 break
         process.send_signal(number)
-        page, errors = process.communicate(timeout=60)
+        page, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, errors) == (status, STOPPING)
     stopped = re.search(rf"Stopped by {name} at step ([\d,]+), update [\d,]+; everything up to there is saved\.", page)
     assert stopped
@@ -88,9 +89,9 @@ def test_a_signal_while_compiling_ends_the_process_at_once(number, status, tmp_p
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:  # fmt: skip
         assert process.stdout is not None
         assert any(line.startswith("compiling") for line in process.stdout)
-        time.sleep(1)
+        time.sleep(0.3)  # a fast machine compiles for little more than a second
         process.send_signal(number)
-        page, errors = process.communicate(timeout=60)
+        page, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, errors) == (status, STOPPING)
     assert "compiled in" not in page
     assert "before the first update, so there was nothing to save but the settings." in page

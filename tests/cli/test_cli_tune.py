@@ -12,6 +12,7 @@ from courtside.cli import main
 from courtside.cli.tune import find_search, read_rows
 from courtside.presets import find_preset
 from courtside.presets.files import write_preset
+from waiting import PATIENCE
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_help_is_quick_and_tells_of_budget_and_space(capsys):
     assert "--budget TIME" in page
     assert "log(1e-4,3e-3)" in page
     script = "import sys; from courtside.cli import main; main(['--help']); sys.exit('jax' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60).returncode == 0
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=PATIENCE).returncode == 0
 
 
 def test_rows_to_compare(tmp_path):

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 
@@ -13,29 +12,26 @@ import pytest
 
 from courtside.cli.page_beside import page_beside
 from courtside.config import Config, override
+from waiting import PATIENCE, wait_until
 
 
 def asked(address):
-    with urllib.request.urlopen(f"{address}api/runs", timeout=10) as answer:
+    with urllib.request.urlopen(f"{address}api/runs", timeout=PATIENCE) as answer:
         return answer.read()
 
 
 def is_gone(address):
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        try:
-            asked(address)
-        except (urllib.error.URLError, http.client.HTTPException, OSError):
-            return True
-        time.sleep(0.1)
-    return False
+    try:
+        return not asked(address)
+    except (urllib.error.URLError, http.client.HTTPException, OSError):
+        return True
 
 
 def test_the_page_goes_with_the_run(tmp_path):
     with page_beside(override(Config(), watch=True, runs_dir=str(tmp_path / "runs"))) as (sentence,):
         address = re.search(r"http\S+", sentence)[0]
         assert b'"runs":[]' in asked(address)
-    assert is_gone(address)
+    wait_until(lambda: is_gone(address))
     with page_beside(Config()) as nothing:
         assert nothing == []
 
@@ -61,4 +57,4 @@ def test_it_goes_however_the_trainer_ends(number, tmp_path):
         asked(address)
         process.send_signal(number)
         process.stdout.read()
-    assert is_gone(address)
+    wait_until(lambda: is_gone(address))

@@ -7,10 +7,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 
 import pytest
+
+from waiting import PATIENCE, wait_until
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -24,19 +25,23 @@ def launch(started):
     return started.chromium.launch(executable_path=BROWSER, args=QUIET.split())
 
 
+def patient(page):
+    """The page, which waits for what is asked of it as long as any other test does."""
+    page.set_default_timeout(1000 * PATIENCE)
+    return page
+
+
 @contextmanager
 def courtside(*words, until):
     """A command of courtside in a process of its own, once `until` finds something: what it found, and the process's
     number. Ended with the block."""
-    command = ["nice", "-n", "10", sys.executable, "-m", "courtside", *map(str, words)]  # other tests run beside these
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    command = [sys.executable, "-m", "courtside", *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, process_group=0) as process:
         try:
-            deadline = time.monotonic() + 120
-            while not (found := until()):
-                assert process.poll() is None
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
-            yield found, process.pid
+            wait_until(lambda: until() or process.poll() is not None)
+            assert process.poll() is None
+            os.setpriority(os.PRIO_PGRP, process.pid, 10)  # other tests run beside these
+            yield until(), process.pid
         finally:
             process.terminate()
             process.send_signal(signal.SIGCONT)

@@ -18,11 +18,12 @@ def browser():
 @pytest.fixture
 def page(browser):
     """A page that fails the test where a script does."""
+    from chromium import patient
+
     context, complaints = browser.new_context(), []
-    made = context.new_page()
+    made = patient(context.new_page())
     made.on("pageerror", lambda error: complaints.append(str(error)))
     made.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
-    made.set_default_timeout(30_000)
     yield made
     context.close()
     assert complaints == []

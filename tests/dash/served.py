@@ -18,6 +18,7 @@ from courtside.cli.watch import listen
 from courtside.dash.guard import LOCAL_NAMES, Tokens
 from courtside.dash.server import make_app
 from courtside.dash.shelf import Shelf
+from waiting import PATIENCE
 
 
 class Answer(NamedTuple):
@@ -35,7 +36,7 @@ class Served:
         self.port, self.address = port, f"http://127.0.0.1:{port}"
 
     def get(self, path: str, **headers: str) -> Answer:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         with contextlib.closing(connection):
             connection.putrequest("GET", path, skip_host="Host" in headers)
             for name, value in headers.items():
@@ -63,4 +64,4 @@ def serve(
             time.sleep(0.01)
         yield Served(listener.getsockname()[1])
         server.should_exit = True
-        thread.join(10)
+        thread.join(PATIENCE)

@@ -6,10 +6,9 @@ import os
 import re
 import subprocess
 import sys
-import time
 
 import pytest
-from chromium import courtside, needs_browser, page_server
+from chromium import courtside, needs_browser, page_server, patient
 from made_runs import make_run
 from served import serve
 from test_groups import POPULATION, make_population
@@ -19,6 +18,7 @@ from courtside import knobs, runlog
 from courtside.dash import liveness
 from courtside.knobs import Wish
 from courtside.turns import turns_of
+from waiting import PATIENCE, wait_until
 
 LIVE, DEAD = "live-20260101-000000-000000", "dead-20260102-000000-000000"
 TURN = {"kind": "turn", "setting": "learning_rate", "value": "1e-4"}
@@ -53,7 +53,7 @@ def nothing_waits(runs):
 def post(served, content, name=LIVE, path="/api/knobs", **headers):
     """As the page does, with the right cookie unless told."""
     cookie = {"Cookie": f"courtside-knobs-{served.port}=right"}
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE)
     body = content if isinstance(content, bytes) else json.dumps(content)
     connection.request("POST", f"{path}?name={name}", body, {"Content-Type": "application/json"} | cookie | headers)
     answer = connection.getresponse()
@@ -280,7 +280,7 @@ class TestInABrowser:
         assert all(rate < 2e-3 for update, rate in rates(trained) if update <= turn.update)
 
     def test_what_is_far_off_is_asked_for_twice_and_what_is_refused_stays(self, browser, addresses, trained):
-        page = browser.new_page()
+        page = patient(browser.new_page())
         page.goto(addresses[1])
         page.goto(f"{addresses[0]}run?name={trained.name}")
         field, turn = (
@@ -302,7 +302,7 @@ class TestInABrowser:
     def test_it_can_be_used_by_everybody(self, browser, addresses, trained, scheme):
         axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python")
         context = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme=scheme)
-        page = context.new_page()
+        page = patient(context.new_page())
         page.goto(addresses[1])
         page.goto(f"{addresses[0]}run?name={trained.name}")
         page.get_by_label("Learning rate", exact=True).wait_for()
@@ -354,10 +354,3 @@ def rates(run):
     """(update, learning rate) of the newest rows."""
     lines = (run / "metrics.jsonl").read_bytes().split(b"\n")[:-1]
     return [(row["update"], row["charts/learning_rate"]) for row in map(json.loads, lines)]
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

@@ -2,14 +2,14 @@
 
 import re
 import shutil
-import time
 
 import pytest
-from chromium import awake, courtside, needs_browser, page_server
+from chromium import awake, courtside, needs_browser, page_server, patient
 from made_runs import make_run, write_rows
 from test_groups import POPULATION, SEARCH, make_population, make_search
 
 from courtside import runlog
+from waiting import wait_until
 
 pytestmark = needs_browser
 NASTY = "<img src=x onerror=document.title='broken'>"
@@ -80,10 +80,7 @@ def test_curves_of_a_run_grow_while_it_trains(page, address, trained):
     )
     before = number_in(progress.inner_text())
     page.locator("canvas").first.wait_for()
-    deadline = time.monotonic() + 30
-    while number_in(progress.inner_text()) <= before:
-        assert time.monotonic() < deadline, "the page stands still"
-        page.wait_for_timeout(200)
+    wait_until(lambda: number_in(progress.inner_text()) > before, "the page stands still")
     assert page.locator("figure, .chart, canvas").count() >= 3
     page.get_by_text("Sum of rewards of an episode").first.wait_for()
 
@@ -105,15 +102,14 @@ def test_markup_in_a_name_is_shown_as_text(page, address):
 
 def test_a_population_can_be_zoomed(page, address):
     page.goto(f"{address}population?name={POPULATION}")
-    box = page.locator(".u-over").first.bounding_box()
-    page.mouse.move(box["x"] + 5, box["y"] + 50)
+    chart, button = page.locator(".u-over").first, page.get_by_role("button", name="Reset zoom")
+    chart.hover(position={"x": 5, "y": 50})  # waits until it stands still
     page.mouse.down()
-    page.mouse.move(box["x"] + 200, box["y"] + 60)
+    chart.hover(position={"x": 200, "y": 60})
     page.mouse.up()
-    button = page.get_by_role("button", name="Reset zoom")
-    assert button.is_enabled()
+    wait_until(button.is_enabled)
     page.keyboard.press("Escape")
-    assert button.is_disabled()
+    wait_until(button.is_disabled)
 
 
 def test_a_population_and_its_worst_member(page, address):
@@ -136,7 +132,6 @@ def test_runs_are_compared(page, address, trained):
 
 
 def test_an_episode_can_be_gone_through(page, address, trained):
-    page.set_default_timeout(90_000)
     page.goto(f"{address}replay?name={trained}")
     scrubber = page.get_by_role("slider", name="Frame")
     scrubber.wait_for()
@@ -180,7 +175,7 @@ def test_the_last_part_of_a_run_is_followed(page, address, trained):
 
 def test_a_finger_chooses_a_range(browser, address):
     context = browser.new_context(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
-    page = context.new_page()
+    page = patient(context.new_page())
     page.goto(f"{address}run?name={SICK}")
     page.locator("figure.chart").first.scroll_into_view_if_needed()  # charts are made as they come into sight
     page.locator(".u-over").first.wait_for(state="attached")
@@ -199,15 +194,12 @@ FINGER = """() => {
 
 
 def test_the_wall_moves_and_one_env_is_enlarged(page, address, trained):
-    page.set_default_timeout(90_000)
     page.goto(f"{address}wall?name={trained}")
     tile = page.get_by_role("button", name=re.compile("nvironment 1")).first
     tile.wait_for()
-    picture, deadline = "() => document.querySelector('.tiles canvas').toDataURL()", time.monotonic() + 60
+    picture = "() => document.querySelector('.tiles canvas').toDataURL()"
     first = page.evaluate(picture)
-    while page.evaluate(picture) == first:
-        assert time.monotonic() < deadline, "the wall stands still"
-        page.wait_for_timeout(200)
+    wait_until(lambda: page.evaluate(picture) != first, "the wall stands still")
     tile.click()
     page.get_by_role("dialog").get_by_text("Value estimate").wait_for()
     page.get_by_role("dialog").get_by_text("What the policy would do").wait_for()
@@ -231,7 +223,6 @@ def test_a_population_that_trains(page, address, runs):
 def test_a_search_that_goes_on(page, address, runs):
     small = ("--total-timesteps", "200000", "--trials", "4", "--stages", "2", "--exp-name", "hunt", "--runs-dir", runs)
     with courtside("tune", "cartpole", *small, until=lambda: list(runs.glob("hunt-*/search.json"))) as (found, _):
-        page.set_default_timeout(120_000)
         page.goto(f"{address}search?name={found[0].parent.name}")
         page.locator("header.head").get_by_text("training").wait_for()
         page.locator(".parallel polyline").first.wait_for(state="attached")
@@ -240,7 +231,7 @@ def test_a_search_that_goes_on(page, address, runs):
 
 def test_a_run_that_is_deleted_is_told(browser, address, runs):
     gone = make_run(runs, "gone-20260101-000000-000000")
-    page = browser.new_page()
+    page = patient(browser.new_page())
     page.goto(f"{address}run?name={gone.name}")
     page.locator("canvas").first.wait_for()
     shutil.rmtree(gone)
@@ -265,7 +256,7 @@ def test_pages_can_be_used_by_everybody(browser, address, path, scheme):
     """What axe calls serious or critical: contrast, names of controls, order of headings and more; at a phone's width too."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python")
     context = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme=scheme)
-    page = context.new_page()
+    page = patient(context.new_page())
     page.goto(f"{address}{path}")
     page.locator("main h1").wait_for()
     page.wait_for_timeout(500)

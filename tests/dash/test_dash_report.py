@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from chromium import needs_browser
+from chromium import needs_browser, patient
 from made_runs import make_config, make_run, write_rows
 from test_dash_pages import SICK, make_sick
 from test_groups import POPULATION, SEARCH, make_population, make_search
@@ -17,6 +17,7 @@ from courtside.dash.bundle import collect, map_imports, resolve, rewrite
 from courtside.dash.chosen import find_chosen
 from courtside.dash.report import GENERATOR, Lists, make_report, points_for, read_picture, shorten
 from courtside.png import encode_png
+from waiting import wait_until
 
 BREAKOUT = "</script><script>document.title='broken'</script><!--<script>"
 HOSTILE = "<img src=x onerror=document.title='broken'>"
@@ -46,8 +47,7 @@ def make_hostile(runs):
 def opened(browser, runs, tmp_path):
     """Writes a report about some runs and opens it; fails where a script complains or anything is asked of a network."""
     context, complaints = browser.new_context(offline=True), []
-    page = context.new_page()
-    page.set_default_timeout(10_000)
+    page = patient(context.new_page())
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
     page.on("request", lambda asked: None if re.match("file:|data:|blob:", asked.url) else complaints.append(asked.url))
@@ -77,7 +77,7 @@ def test_a_run_is_shown_whole(opened):
     page = opened(SICK)
     page.get_by_text("exploration is over too early", exact=False).first.wait_for()
     page.locator("canvas").nth(5).wait_for()
-    assert all(is_drawn(canvas) for canvas in page.locator("canvas").all())
+    wait_until(lambda: all(is_drawn(canvas) for canvas in page.locator("canvas").all()))
     page.get_by_text("num_minibatches").first.wait_for()
     page.get_by_text("Sum of rewards of an episode").first.wait_for()
     assert page.locator("footer").inner_text().count(SICK) == 1
@@ -94,7 +94,7 @@ def test_curves_can_be_zoomed_and_drawn_along_updates(opened):
     page.locator(".large .plot[aria-label*='at update 100']").wait_for()
     page.locator("label:has(span:text-is('Show')) select").select_option("0.5")
     page.get_by_role("button", name="Reset zoom").click()
-    assert is_drawn(chart.locator("canvas"))
+    wait_until(lambda: is_drawn(chart.locator("canvas")))
 
 
 @needs_browser
@@ -120,7 +120,7 @@ def test_a_population_and_its_members(opened):
 def test_a_search_and_its_leaderboard(opened):
     page = opened(SEARCH)
     page.get_by_text("winner").first.wait_for()
-    assert page.locator("svg.parallel polyline").count() == 2
+    wait_until(lambda: page.locator("svg.parallel polyline").count() == 2)
 
 
 @needs_browser
@@ -132,7 +132,7 @@ def test_several_runs_are_compared(opened):
     page.get_by_label("Along").select_option("time")
     page.get_by_text("newest values").wait_for()
     assert page.locator("input[type=search]").count() == 0
-    assert is_drawn(page.locator("canvas"))
+    wait_until(lambda: is_drawn(page.locator("canvas")))
 
 
 @needs_browser

@@ -13,6 +13,7 @@ from served import serve
 
 from courtside import runlog
 from courtside.dash.server import ANSWERS, PAGES
+from waiting import PATIENCE
 
 NAME = "made-20260102-030405-abcdef"
 
@@ -290,7 +291,7 @@ def test_another_host_name_is_refused(served):
 
 def test_only_questions_are_answered(served):
     for method, status in (("POST", 403), ("PUT", 405), ("DELETE", 405)):
-        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE)
         connection.request(method, "/api/runs", body="{}")
         assert connection.getresponse().status == status
         connection.close()

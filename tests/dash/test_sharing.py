@@ -9,6 +9,7 @@ from served import serve
 
 from courtside.dash import sharing
 from courtside.dash.sharing import Sharing
+from waiting import PATIENCE
 
 
 class App:
@@ -16,10 +17,13 @@ class App:
 
     def __init__(self, body=b"x", seconds=0.02, fails=False):
         self.asked, self.body, self.seconds, self.fails = 0, body, seconds, fails
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
 
     async def __call__(self, scope, receive, send):
         self.asked += 1
         await asyncio.sleep(self.seconds)
+        await self.may_answer.wait()
         if self.fails:
             raise ValueError("no")
         await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -82,12 +86,15 @@ def test_it_is_soon_forgotten():
 
 def test_what_takes_long_is_not_begun_again_meanwhile():
     async def ask():
-        app = App(seconds=0.4)
+        app = App()
+        app.may_answer.clear()
         shared = Sharing(app, 0.05)
         late = [asyncio.create_task(get(shared)) for _ in range(3)]
         for _ in range(3):
             await asyncio.sleep(0.1)
             late.append(asyncio.create_task(get(shared)))
+        await asyncio.sleep(0)  # until the last has asked
+        app.may_answer.set()
         return app.asked, set(await asyncio.gather(*late))
 
     assert asyncio.run(ask()) == (1, {b"x1"})
@@ -131,7 +138,7 @@ def test_fifty_browsers_on_one_run(tmp_path):
         for browser in browsers:
             browser.start()
         for browser in browsers:
-            browser.join(60)
+            browser.join(PATIENCE)
     assert len(found) == 50
     assert all(answers == found[0] for answers in found)
     assert [status for status, _ in found[0]] == [200] * 4

@@ -16,6 +16,7 @@ import courtside.config
 from courtside import checkpoint
 from courtside.config import Config
 from courtside.stop_signals import STOPPING
+from waiting import PATIENCE
 
 HERE = Path(__file__).parent
 SMALL = (
@@ -45,7 +46,7 @@ def start(env_id, runs, *flags):
 )
 def test_a_failing_env_is_one_sentence_and_status_2(name, sentence, tmp_path):
     process = start(f"failing_envs:{name}", tmp_path, "--workers", "serial", "--worker-timeout", "1")
-    page, errors = process.communicate(timeout=120)
+    page, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2, page + errors
     assert "Traceback" not in page + errors
     assert re.fullmatch(rf"courtside: failing_envs:{name}, {sentence}.*", errors.strip()), errors
@@ -65,7 +66,7 @@ def test_sigterm_to_the_whole_group_saves(tmp_path):
         if line.startswith("step "):
             break
     os.killpg(process.pid, signal.SIGTERM)
-    page, errors = process.communicate(timeout=60)
+    page, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, errors) == (143, STOPPING)
     stopped = re.search(r"Stopped by SIGTERM at step ([\d,]+)", page)
     assert stopped

@@ -17,6 +17,7 @@ from courtside.config import EnvConfig
 from courtside.errors import ConfigError, EnvContractError
 from courtside.hosts import env_slice
 from courtside.hosts.env_host import make_host
+from waiting import PATIENCE, wait_until
 
 HERE = Path(__file__).parent
 
@@ -40,13 +41,6 @@ def is_running(pid):
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return False
-
-
-def wait_until(condition, seconds=10.0):
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return condition()
 
 
 @pytest.mark.parametrize(
@@ -137,7 +131,7 @@ def test_a_worker_that_dies_between_steps_is_replaced_from_where_it_was_last_sav
     saved = first.save()
     host.load(saved)
     os.kill(worker_ids(host)[1], signal.SIGKILL)
-    assert wait_until(lambda: not is_running(worker_ids(host)[1]))
+    wait_until(lambda: not is_running(worker_ids(host)[1]))
     again = host.save()
     assert [again[name].tobytes() for name in ("envs", "features")] == [
         saved[name].tobytes() for name in ("envs", "features")
@@ -280,7 +274,7 @@ def test_a_killed_trainer_leaves_no_worker_behind(is_hung):
     trainer.wait()
     trainer.stdin.close()
     trainer.stdout.close()
-    assert wait_until(lambda: not any(map(is_running, pids)))
+    wait_until(lambda: not any(map(is_running, pids)))
 
 
 def test_a_script_without_a_main_guard_can_use_processes(tmp_path):
@@ -294,7 +288,7 @@ def test_a_script_without_a_main_guard_can_use_processes(tmp_path):
         """)
     )
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(script)], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-W", "error", str(script)], capture_output=True, text=True, timeout=PATIENCE, check=True
     )
     assert done.stdout.splitlines() == ["once", "(2, 1, 4)"]
     assert done.stderr == ""

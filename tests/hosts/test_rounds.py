@@ -9,6 +9,7 @@ import time
 import pytest
 
 from courtside.hosts.rounds import Attendance, Rounds
+from waiting import PATIENCE
 
 
 class Workers:
@@ -36,7 +37,7 @@ class Workers:
 
     def stop(self, w: int) -> None:
         self.links[w][0].sendall(b"q")
-        self.threads[w].join(5)
+        self.threads[w].join(PATIENCE)
 
     def close(self) -> None:
         for w in range(len(self.links)):
@@ -54,7 +55,7 @@ def rounds():
 
 
 def wait_for_end(rounds: Rounds) -> None:
-    assert select.select([rounds.is_over], [], [], 5)[0]
+    assert select.select([rounds.is_over], [], [], PATIENCE)[0]
     rounds.finish()
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from courtside.hosts.crews import SerialCrew
+from waiting import PATIENCE
 
 HERE = Path(__file__).parent
 SCRIPT = """
@@ -39,7 +40,7 @@ def start(name, pause="0"):
 
 def test_a_hang_ends_the_process_with_one_sentence():
     process = start("HangsOnce")
-    page, errors = process.communicate(timeout=60)
+    page, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, page) == (2, "")
     assert errors.strip().startswith("courtside: failing_envs:HangsOnce, env 1, step 5 (5 of its episode): no answer")
     assert errors.strip().count("\n") == 0
@@ -52,13 +53,13 @@ def test_time_between_calls_and_in_suspension_is_no_hang():
     os.kill(process.pid, signal.SIGSTOP)
     time.sleep(1.2)
     os.kill(process.pid, signal.SIGCONT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, errors) == (0, "")
 
 
 def test_a_crash_shows_where():
     process = start("Segfaults")
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == -signal.SIGSEGV
     assert "go_wrong" in errors
 
@@ -82,5 +83,5 @@ def test_the_watchdog_goes_with_its_crew(is_closed):
         crew.close()
     else:
         del crew
-    watchdog.join(5)
+    watchdog.join(PATIENCE)
     assert not watchdog.is_alive()

@@ -5,11 +5,12 @@ import subprocess
 import sys
 
 from courtside.hosts.worker import Orders
+from waiting import PATIENCE
 
 
 def test_the_module_of_a_worker_does_not_load_jax():
     code = "import sys, courtside.hosts.worker; sys.exit('jax' in sys.modules or 'equinox' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=PATIENCE).returncode == 0
 
 
 def test_orders_survive_the_command_line():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from courtside.ops import losses
+from rounding import rounding
 
 M = 6
 numbers = hnp.arrays(np.float32, (M,), elements=st.floats(-5, 5, width=32))
@@ -52,7 +53,8 @@ def slow_clipped_value(value, old, target, clip):
 @given(numbers)
 def test_normalize_advantage_agrees_with_the_loop(advantage):
     assume(advantage.std() > 1e-2)
-    np.testing.assert_allclose(losses.normalize_advantage(*f32(advantage)), slow_normalize(advantage), atol=1e-4)
+    found, near = losses.normalize_advantage(*f32(advantage)), rounding(advantage, times=2 * M) / advantage.std()
+    np.testing.assert_allclose(found, slow_normalize(advantage), atol=near)  # a mean is as wrong as what it is made of
 
 
 def test_normalize_advantage_by_hand():
@@ -128,12 +130,14 @@ def test_approximate_kl_agrees_with_the_loop_and_is_never_negative(log_ratio):
 
 def test_approximate_kl_by_hand():
     """ρ = 2 and ½: ((2 - 1 - ln 2) + (½ - 1 + ln 2)) / 2 = ¼."""
-    np.testing.assert_allclose(losses.approximate_kl(*f32([math.log(2), -math.log(2)])), 0.25, rtol=1e-6)
+    found, near = losses.approximate_kl(*f32([math.log(2), -math.log(2)])), rounding(1.0, times=8)
+    np.testing.assert_allclose(found, 0.25, rtol=0, atol=near)
 
 
 def test_approximate_kl_keeps_its_digits_near_zero():
     """x = 1e-3: e^x - 1 - x ≈ x²/2 = 5e-7; the plain formula in float32 would be off by a tenth."""
-    np.testing.assert_allclose(losses.approximate_kl(*f32([1e-3])), math.expm1(1e-3) - 1e-3, rtol=1e-3)
+    near = rounding(1e-3, times=8)  # e^x - 1 is as large as x, and approximated to a few units
+    np.testing.assert_allclose(losses.approximate_kl(*f32([1e-3])), math.expm1(1e-3) - 1e-3, rtol=0, atol=near)
 
 
 @given(log_ratios, clips)
@@ -199,6 +203,7 @@ def test_samples_without_weight_might_as_well_not_be_there(name, kept, seed):
     op, num_arrays, has_clip = OPS[name]
     rows, clip = np.random.default_rng(seed).normal(size=(num_arrays, M)), f32(0.2) if has_clip else ()
     kept = np.asarray(kept)
+    assume(rows[:, kept].std(axis=1).min() > 0.1)  # what is divided by their deviation is as wrong as they are, divided
     found = np.asarray(op(*f32(*rows), *clip, weight=jnp.asarray(kept, jnp.float32)))
     found = found[kept] if found.ndim else found
     np.testing.assert_allclose(found, op(*f32(*rows[:, kept]), *clip), rtol=1e-4, atol=1e-5)

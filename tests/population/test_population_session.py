@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +20,7 @@ from courtside.events import Evaluated, Progress, Standing
 from courtside.population import session as population
 from courtside.population.members import find_member, member_dirs
 from courtside.population.plan import plan_waves
+from waiting import wait_until
 
 SMALL = {"total_timesteps": 4_096, "num_envs": 4, "num_steps": 32, "eval_episodes": 4, "tensorboard": False, "seed": 5}
 
@@ -163,10 +163,7 @@ def test_kill_9_and_resume(whole, tmp_path):
     flags += ["--no-tensorboard", "--seeds", "3", "--checkpoint-seconds", "0.01", "--runs-dir", str(tmp_path)]
     command = [sys.executable, "-m", "courtside", "train", "cartpole", *flags]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while process.poll() is None and not list(tmp_path.glob("*/members/01/checkpoints/update-0*")):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: process.poll() is not None or list(tmp_path.glob("*/members/01/checkpoints/update-0*")))
     process.kill()
     process.wait()
     run = next(tmp_path.glob("*/config.json")).parent

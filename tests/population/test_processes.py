@@ -19,6 +19,7 @@ from courtside.health.verdict import VerdictTracker
 from courtside.population import member_process, processes
 from courtside.population.members import create_folders, member_dirs
 from courtside.population.results import is_finished, read_results
+from waiting import PATIENCE
 
 UPDATES = 600
 SMALL = {
@@ -146,7 +147,7 @@ def test_a_member_ends_with_its_population():
         child.wait(0.5)
     assert child.stdin is not None
     child.stdin.close()
-    assert child.wait(20) == -signal.SIGTERM
+    assert child.wait(PATIENCE) == -signal.SIGTERM
 
 
 def test_a_folder_in_use_is_waited_for(tmp_path):
@@ -157,5 +158,5 @@ def test_a_folder_in_use_is_waited_for(tmp_path):
         holder.stdout.readline()
         assert member_process.is_held(tmp_path)
         holder.kill()
-    member_process.wait_until_free(tmp_path, seconds=10)
+    member_process.wait_until_free(tmp_path, seconds=PATIENCE)
     assert not member_process.is_held(tmp_path)

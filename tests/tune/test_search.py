@@ -21,6 +21,7 @@ from courtside.tune.curves import read_curves
 from courtside.tune.space import Range, from_json, make_space, settings_of
 from courtside.tune.stages import Wish
 from courtside.tune.trials import Trial, read_search
+from waiting import PATIENCE
 
 WORDS = ["learning_rate=log(1e-3,3e-2)", "update_epochs=1..4", "num_minibatches=1,2"]
 FIXED = ["gamma", "gae_lambda", "clip_coef", "ent_coef", "vf_coef", "max_grad_norm", "num_envs"]
@@ -114,7 +115,7 @@ def test_kills_in_every_stage_and_ctrl_c_change_nothing(begun, whole, tmp_path):
     shutil.copytree(begun, run_dir)
     script, devices = Path(__file__).with_name("killed_search.py"), len(jax.local_devices())
     command = [sys.executable, script, run_dir, devices, 1, 2, 3, 0]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=240)
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     view = Viewer(lambda event: isinstance(event, news.Worked) and event.speed > 0)
     stopped = session.resume(run_dir, view)

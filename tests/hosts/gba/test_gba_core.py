@@ -19,6 +19,7 @@ from courtside.errors import CheckpointError, ConfigError, EnvContractError
 from courtside.hosts.gba import core, stamps
 from courtside.hosts.gba.core import Emulator, find_core, key_mask
 from courtside.hosts.memory import resident_mb
+from waiting import PATIENCE
 
 RIGHT, LEFT = key_mask("right"), key_mask("LEFT")
 SHARED = """
@@ -210,7 +211,7 @@ def test_a_state_goes_on_exactly_here_and_in_another_process(emulator, rom, tmp_
     (tmp_path / "catch.gba").write_bytes(rom)
     (tmp_path / "state").write_bytes(state)
     command = [sys.executable, "-c", REPLAY, str(tmp_path / "catch.gba"), str(tmp_path / "state")]
-    seen.append(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip())
+    seen.append(subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout.strip())
     assert len(set(seen)) == 1
 
 

@@ -23,6 +23,7 @@ from courtside.hosts.env_host import Plan, make_host
 from courtside.hosts.gba import options
 from courtside.presets import PRESETS
 from courtside.registry import stand_for
+from waiting import PATIENCE
 
 CONFIG = Config(
     run=RunConfig(total_timesteps=128, eval_every=0, tensorboard=False, snapshots=0),
@@ -135,7 +136,7 @@ else:
 def start(*arguments):
     """Train or resume in a process of its own: how many cores share the images is decided when JAX starts there."""
     code = CHILD.format(path=[str(Path(__file__).parent), *sys.path])
-    return subprocess.run([sys.executable, "-c", code, *map(str, arguments)], timeout=240, check=False).returncode
+    return subprocess.run([sys.executable, "-c", code, *map(str, arguments)], timeout=PATIENCE, check=False).returncode
 
 
 def test_the_preset_killed_at_once_goes_on_bit_for_bit(rom, tmp_path):

@@ -84,19 +84,19 @@ def test_what_nobody_stands_for_is_not_imported(own, load):
 
 
 def test_whoever_stands_for_one_name_stands_for_no_other(own):
-    gate.allow(["own_gate:World"], calls=True)
+    gate.allow(["own_gate:World"], own=True)
     assert gate.load("own_gate:World").__name__ == "World"
     with pytest.raises(ConfigError, match="nobody at this command named it"):
         gate.load("own_gate:plain")
 
 
 def test_a_worker_is_handed_what_the_trainer_was_allowed_and_no_more(own):
-    gate.allow(["own_gate:plain"], calls=True)
-    gate.allow(["own_gate:World"], calls=False)
+    gate.allow(["own_gate:plain"], own=True)
+    gate.allow(["own_gate:World"], own=False)
     granted = json.loads(json.dumps(gate.grants(["own_gate:plain", "own_gate:World"])))
     gate._allowed.clear()
     gate.accept(granted)
-    assert gate._allowed == {"own_gate:plain": True, "own_gate:World": False}
+    assert gate._allowed == {"own_gate:plain": gate.Grant(own=True), "own_gate:World": gate.Grant(own=False)}
 
 
 # --- what may be called ----------------------------------------------------------------------------------------------
@@ -104,28 +104,28 @@ def test_a_worker_is_handed_what_the_trainer_was_allowed_and_no_more(own):
 
 @pytest.mark.parametrize("name", ["World", "marked", "parallel_env"])
 def test_classes_of_envs_and_marked_functions_may_be_called(own, name):
-    gate.allow([f"own_gate:{name}"], calls=False)
+    gate.allow([f"own_gate:{name}"], own=False)
     assert gate.may_call(f"own_gate:{name}", gate.load_maker(f"own_gate:{name}"))
 
 
 @pytest.mark.parametrize("name", ["plain", "part"])
 def test_a_plain_function_may_be_called_only_where_the_person_named_it(own, name):
-    gate.allow([f"own_gate:{name}"], calls=False)
+    gate.allow([f"own_gate:{name}"], own=False)
     with pytest.raises(ConfigError, match=rf"put @courtside.makes_env above it; else add --trust=own_gate:{name}"):
         gate.load_maker(f"own_gate:{name}")
-    gate.allow([f"own_gate:{name}"], calls=True)
+    gate.allow([f"own_gate:{name}"], own=True)
     assert gate.may_call(f"own_gate:{name}", gate.load_maker(f"own_gate:{name}"))
 
 
 def test_a_class_that_is_no_env_is_not_called_even_where_the_person_named_it(own):
-    gate.allow(["own_gate:NoEnv"], calls=True)
+    gate.allow(["own_gate:NoEnv"], own=True)
     with pytest.raises(ConfigError, match=r"own_gate:NoEnv is a class, but not one of envs; expected a gymnasium.Env"):
         gate.load_maker("own_gate:NoEnv")
 
 
 @pytest.mark.parametrize("name", ["liar", "number"])
 def test_an_object_is_no_maker_whatever_it_says_of_its_class(own, name):
-    gate.allow([f"own_gate:{name}"], calls=False)
+    gate.allow([f"own_gate:{name}"], own=False)
     assert not gate.may_call(f"own_gate:{name}", gate.load_maker(f"own_gate:{name}"))
 
 
@@ -142,7 +142,7 @@ def test_an_object_is_no_maker_whatever_it_says_of_its_class(own, name):
 )  # fmt: skip
 def test_nothing_of_the_standard_library_or_of_ours_is_taken_for_an_env(strict_gate, target):
     """Named by a document to which the person agreed; what is no module here is refused for that."""
-    gate.allow([target], calls=False)
+    gate.allow([target], own=False)
     with pytest.raises(ConfigError):
         gate.load_maker(target)
 
@@ -172,8 +172,8 @@ def test_a_place_is_found_without_importing_anything(place):
     assert found.files == tuple(
         map(str, (place / "outer" / "__init__.py", package / "__init__.py", package / "deep.py"))
     )
-    assert gate.locate("outer.inner.missing") is None
-    assert gate.locate("outer.inner.deep.deeper") is None
+    assert gate.locate("missing.inner") is None
+    assert gate.locate("outer.inner.missing").files == found.files[:2]  # only importing those would tell
     assert gate.locate("json").words.endswith("__init__.py")
     assert gate.locate("sys").words == "built-in"
     assert "outer" not in sys.modules
@@ -212,7 +212,7 @@ def plant(path):
 def test_nothing_below_runs_is_imported_whoever_stands_for_it(place, strict_gate, file, module):
     make_run(place / "runs" / "it")
     plant(place / file)
-    gate.allow([f"{module}:World"], calls=True)
+    gate.allow([f"{module}:World"], own=True)
     with pytest.raises(ConfigError, match=r"which belongs to the runs in .* nothing in them is ever imported"):
         gate.load(f"{module}:World")
     assert imported(place) == []
@@ -224,7 +224,7 @@ def test_a_run_folder_on_the_path_is_no_place_to_import_from(place, strict_gate,
         make_run(place / run)
     plant(place / entry / "evil_entry.py")
     monkeypatch.syspath_prepend(place / entry)
-    gate.allow(["evil_entry:World"], calls=True)
+    gate.allow(["evil_entry:World"], own=True)
     with pytest.raises(ConfigError, match="nothing in them is ever imported"):
         gate.load("evil_entry:World")
     assert imported(place) == []
@@ -237,10 +237,51 @@ def test_a_link_into_a_run_folder_and_one_out_of_it_are_both_refused(place, stri
     plant(place / "outside_plain.py")
     (run / "led_out.py").symlink_to(place / "outside_plain.py")
     for module in ("linked", "runs.it.led_out"):
-        gate.allow([f"{module}:World"], calls=True)
+        gate.allow([f"{module}:World"], own=True)
         with pytest.raises(ConfigError, match="nothing in them is ever imported"):
             gate.load(f"{module}:World")
     assert imported(place) == []
+
+
+def test_more_ways_into_a_run_folder(place, strict_gate):
+    """By a link and back up, by a link on the way to another, from folders that runs are sorted into, and by a package that says
+    where its parts lie."""
+    run = make_run(place / "runs" / "sorted" / "it")
+    (run / "sub").mkdir()
+    for file in (run / "evil_up.py", run / "evil_part.py", place / "runs" / "evil_above.py", place / "plain_end.py"):
+        plant(file)
+    (place / "project").mkdir()
+    (place / "project" / "link").symlink_to(run / "sub")
+    (run / "hop.py").symlink_to(place / "plain_end.py")
+    (place / "hopped.py").symlink_to(run / "hop.py")
+    (place / "pack_gate").mkdir()
+    (place / "pack_gate" / "__init__.py").write_text(f"__path__.append({str(run)!r})")
+    sys.path.insert(0, f"{place}/project/link/..")
+    for module in ("evil_up", "hopped", "runs.evil_above", "pack_gate.evil_part"):
+        gate.allow([f"{module}:World"], own=True)
+        with pytest.raises(ConfigError, match="nothing in them is ever imported"):
+            gate.load(f"{module}:World")
+    sys.path.pop(0)
+    assert imported(place) == []
+
+
+def test_a_package_that_says_where_its_parts_lie_is_ones_own_all_the_same(own):
+    for part in ("one", "two"):
+        (own / part / "spread_gate").mkdir(parents=True)
+        (own / part / "spread_gate" / "__init__.py").write_text(
+            "__path__ = __import__('pkgutil').extend_path(__path__, __name__)"
+        )
+        sys.path.insert(0, str(own / part))
+    (own / "one" / "spread_gate" / "deep.py").write_text(OWN)
+    assert gate.require_place("spread_gate.deep:World").words.endswith("two/spread_gate/__init__.py")
+    gate.allow(["spread_gate.deep:World"], own=True)
+    assert gate.load("spread_gate.deep:World").__name__ == "World"
+    del sys.path[:2]
+
+
+def test_a_pipe_called_like_a_runs_settings_hangs_nobody(place):
+    os.mkfifo(place / "config.json")
+    assert search_path.owner(str(place / "mine.py")) is None
 
 
 def test_a_run_folder_that_hides_what_it_is_counts_all_the_same(place):
@@ -251,7 +292,7 @@ def test_a_run_folder_that_hides_what_it_is_counts_all_the_same(place):
 
 
 def test_a_project_with_a_config_of_its_own_is_no_run_folder(place):
-    for text in ("{}", "[]", '{"name": "model"}', "not json", '{"env": "prod"}'):
+    for text in ("{}", "[]", '{"name": "model"}', "not json", '{"env": "prod"}', '{"env": {"size": 5}}'):
         (place / "config.json").write_text(text)
         assert search_path.owner(str(place / "mine.py")) is None
     (place / "runs").mkdir()
@@ -280,7 +321,7 @@ SHADOWED = (
 )
 
 
-@pytest.mark.parametrize("by", ["current folder", "PYTHONPATH"])
+@pytest.mark.parametrize("by", ["current folder", "PYTHONPATH", "a folder gone to later"])
 def test_files_of_a_run_folder_stand_in_for_no_module(tmp_path, by):
     """A run folder that brings files called as what courtside needs, with the person in it or PYTHONPATH leading to it."""
     run = make_run(tmp_path / "runs" / "it")
@@ -289,9 +330,15 @@ def test_files_of_a_run_folder_stand_in_for_no_module(tmp_path, by):
     code = f"""
         import importlib.util, os, sys
         import courtside
-        found = [importlib.util.find_spec(name) for name in {SHADOWED!r}]
+        {f"os.chdir({str(run)!r}); sys.path.insert(0, '')" if by.startswith("a folder") else ""}
+        def find(name):
+            try:
+                return importlib.util.find_spec(name)
+            except ImportError as error:
+                assert "nothing in them is ever imported" in str(error)
+        found = [find(name) for name in {SHADOWED!r}]
         assert not any(spec and str(spec.origin).startswith({str(run)!r}) for spec in found), found
-        assert not any({str(run)!r} in (place or os.getcwd()) for place in sys.path)
+        assert {by.startswith("a folder")} or not any({str(run)!r} in (place or os.getcwd()) for place in sys.path)
         assert {str(run)!r} not in os.environ.get("PYTHONPATH", "")
     """
     # Python itself reads `json` from PYTHONPATH before anything of ours could say no to it.

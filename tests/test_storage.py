@@ -182,3 +182,12 @@ def test_a_sync_that_loses_data_is_an_error_and_one_that_cannot_be_is_none(tmp_p
 
 def refuse(number, _descriptor):
     raise OSError(number, os.strerror(number))
+
+
+def test_no_line_is_led_out_of_a_run_folder_by_a_link(tmp_path):
+    outside = tmp_path / "mine.txt"
+    outside.write_text("mine")
+    (tmp_path / "events.jsonl").symlink_to(outside)
+    with pytest.raises(CheckpointError, match="it is a link to another place"):
+        AppendFile(tmp_path / "events.jsonl")
+    assert outside.read_text() == "mine"

@@ -5,19 +5,22 @@ home, or somebody edited it. Whatever is imported says so in a file.
 """
 
 import dataclasses
+import importlib.util
 import json
 import os
 import pty
+import py_compile
 import shutil
 import stat
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 import courtside
-from courtside import cli, runlog, trust
+from courtside import cli, gate, runlog, search_path, trust
 from courtside.config import Config, override
 from courtside.errors import ConfigError, CourtsideError, TrustError
 from courtside.presets.files import write_preset
@@ -119,11 +122,12 @@ def arrive(folder, workshop, monkeypatch, state=None):
 
 def new_command(monkeypatch):
     """What a process forgets as it ends."""
-    from courtside import gate
-
-    for name, empty in (("_here", {}), ("_named", set()), ("_wanted", set()), ("_consents", False), ("_trouble", "")):
+    forgotten = {"_here": {}, "_named": set(), "_wanted": set(), "_consents": False, "_trouble": ""}
+    for name, empty in forgotten.items():
         monkeypatch.setattr(trust, name, empty)
-    monkeypatch.setattr(gate, "_allowed", {})
+    for name in ("_allowed", "_heard"):
+        monkeypatch.setattr(gate, name, {})
+    monkeypatch.setattr(search_path.GUARD, "from_source", False)
     for name in [name for name in sys.modules if name.startswith(("own_trust", "evil", "runs"))]:
         monkeypatch.delitem(sys.modules, name)
 
@@ -234,11 +238,16 @@ def test_another_file_under_the_same_name_is_a_strangers(tmp_path, workshop, tra
     assert imported(tmp_path) == []
 
 
-def test_a_module_that_moved_unchanged_is_still_ones_own(tmp_path, workshop, trained, monkeypatch, strict_gate):
+def test_a_module_that_moved_is_asked_about_though_it_reads_the_same(
+    tmp_path, workshop, trained, monkeypatch, strict_gate
+):
+    """One's own published run and module, come back in a folder with a neighbour that the module imports."""
     arrive(tmp_path, workshop, monkeypatch, trained[1])
     (tmp_path / "own_trust.py").write_text(OWN)
     monkeypatch.syspath_prepend(tmp_path)
-    assert courtside.evaluate(trained[0], episodes=2).episodes == 2
+    with pytest.raises(TrustError):
+        courtside.evaluate(trained[0], episodes=2)
+    assert courtside.evaluate(trained[0], episodes=2, trust=True).episodes == 2
 
 
 def test_a_consent_ends_where_the_file_changes(home, trained, monkeypatch):
@@ -648,3 +657,202 @@ def test_items_name_all_that_lies_outside():
     files = {("save file", "/a.sav"), ("saved state", "/b.state"), ("ROM", "/c.gba")}
     assert found == {("code", "mine:GAME"), *files, ("opponent blue", "/runs/x")}
     assert trust.items_of(dataclasses.replace(env, env_id="redblue", rom="", env_options=(), opponents=())) == ()
+
+
+# --- what is agreed to, and what that covers ---------------------------------------------------------------------------
+
+TOLD = """
+import os
+from courtside.envs.classic import CartPole
+class Mine(CartPole):
+    def __init__(self, save: str = "", folder: str = "", rom: str = "", other: str = ""):
+        if save or folder or rom or other:
+            with open(os.environ["PLANTED"], "a") as file:
+                file.write("EVIL ")
+"""
+
+
+@pytest.fixture
+def here(tmp_path, workshop, monkeypatch, strict_gate):
+    """A home whose own modules lie where the person stands; nothing compiled is left behind from one text to the next."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    return arrive(tmp_path, workshop, monkeypatch)
+
+
+def by_a_stranger(run, module=OWN):
+    """The run without its id, and the module that it names, in the current folder."""
+    (run / trust.ORIGIN).unlink()
+    Path("own_trust.py").write_text(module)
+    sys.path.insert(0, os.getcwd())
+    return run
+
+
+@pytest.fixture
+def agreed(here, trained, monkeypatch):
+    """A stranger's run that the person agreed to, at a later command."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    run = by_a_stranger(copied(trained[0], here))
+    courtside.evaluate(run, episodes=1, trust=True)
+    new_command(monkeypatch)
+    (here / "imported").unlink()
+    return run
+
+
+@pytest.mark.parametrize(
+    "change", [{"env_options": [f"{name}=/x"]} for name in ("save", "folder", "other")] + [{"rom": "/x"}], ids=str
+)
+def test_whatever_a_class_is_told_is_part_of_what_is_asked(here, monkeypatch, change, capsys):
+    (here / "own_trust_told.py").write_text(TOLD)
+    monkeypatch.syspath_prepend(here)
+    run = edited(courtside.train(**SMALL, env_id="own_trust_told:Mine").run_dir, **change)
+    for words in (["resume", str(run), "--total-timesteps", "1024"], ["train", str(run)], ["eval", str(run)]):
+        new_command(monkeypatch)
+        assert cli.main(words) == 2
+        assert "was not made here" in capsys.readouterr().err
+    assert imported(here) == []
+
+
+def test_settings_that_were_read_are_not_the_persons_own_words(home, trained):
+    run = copied(trained[0], home, env_id="subprocess:getoutput", env_options=["cmd=touch imported"])
+    with pytest.raises(TrustError):
+        courtside.train(runlog.read_config(run))
+    edited(run, env_id="own_trust:Mine", env_options=[])
+    with pytest.raises(TrustError):
+        courtside.train(override(courtside.load(run).config, seed=2))
+    assert imported(home) == []
+
+
+def test_a_config_of_ones_own_may_name_ones_own(home):
+    config = override(Config(), **SMALL)
+    assert courtside.train(config, env_id="own_trust:Mine").finished
+    assert courtside.train(override(config, env_id="own_trust:Sized", env_options={"size": 4})).finished
+
+
+def test_a_run_that_was_begun_by_consent_is_no_more_ones_own_than_that(agreed, here, monkeypatch):
+    assert cli.main(["train", str(agreed), "--runs-dir", "new"]) == 0
+    (run,) = runlog.list_runs("new")
+    new_command(monkeypatch)
+    (here / "own_trust.py").write_text(OWN + EVIL)
+    with pytest.raises(TrustError):
+        courtside.evaluate(run, episodes=1)
+    assert "EVIL" not in imported(here)
+
+
+def test_what_changes_while_the_person_reads_is_asked_about_again(here, trained, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    run = by_a_stranger(copied(trained[0], here))
+    with pytest.raises(TrustError) as question:
+        courtside.evaluate(run, episodes=1)
+    (here / "own_trust.py").write_text(OWN + EVIL)
+    trust.agree_to(question.value)
+    with pytest.raises(TrustError):
+        courtside.evaluate(run, episodes=1)
+    assert imported(here) == []
+
+
+def test_where_nothing_can_be_remembered_a_change_is_noticed_all_the_same(here, trained, monkeypatch):
+    (here / "state").write_text("")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    run = by_a_stranger(copied(trained[0], here))
+    courtside.evaluate(run, episodes=1, trust=True)
+    (here / "own_trust.py").write_text(OWN + EVIL)
+    monkeypatch.delitem(sys.modules, "own_trust")
+    with pytest.raises(TrustError):
+        courtside.evaluate(run, episodes=1)
+    assert "EVIL" not in imported(here)
+
+
+def test_what_is_compiled_beside_the_text_is_not_what_is_run(agreed, here):
+    """Bytecode that says of itself that it need not be compared with its source."""
+    other = here / "other.py"
+    other.write_text(OWN + EVIL)
+    cached = Path(importlib.util.cache_from_source(str(here / "own_trust.py")))
+    cached.parent.mkdir(exist_ok=True)
+    py_compile.compile(str(other), str(cached), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    assert courtside.evaluate(agreed, episodes=1).episodes == 1
+    assert imported(here) == ["own_trust"]
+
+
+def test_a_module_in_an_archive_changes_with_the_archive(here, monkeypatch):
+    def pack(text):
+        with zipfile.ZipFile(here / "lib.zip", "w") as archive:
+            archive.writestr("own_trust_zip.py", text)
+
+    pack(OWN)
+    monkeypatch.syspath_prepend(here / "lib.zip")
+    run = courtside.train(**SMALL, env_id="own_trust_zip:Mine").run_dir
+    (run / trust.ORIGIN).unlink()
+    new_command(monkeypatch)
+    courtside.evaluate(run, episodes=1, trust=True)
+    new_command(monkeypatch)
+    pack(OWN + EVIL)
+    with pytest.raises(TrustError):
+        courtside.evaluate(run, episodes=1)
+
+
+def test_a_search_tells_no_more_than_was_agreed_to(here, monkeypatch, capsys):
+    """One's own, with a row to compare that somebody wrote into it."""
+    (here / "own_trust_told.py").write_text(TOLD)
+    monkeypatch.syspath_prepend(here)
+    sizes = {name: value for name, value in SMALL.items() if name not in ("hidden_sizes", "tensorboard")}
+    flags = [word for name, value in sizes.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    search = [
+        "--trials",
+        "2",
+        "--stages",
+        "1",
+        "--space",
+        "gae_lambda=0.9..0.99",
+        "--no-tensorboard",
+        "--hidden-sizes",
+        "8",
+    ]
+    assert cli.main(["tune", "--env-id", "own_trust_told:Mine", *flags, *search]) == 0
+    (run,) = runlog.list_runs("runs")
+    record = json.loads((run / "search.json").read_text())
+    record |= {"finished": False, "winner": None, "finals": [], "compare": {"x": {"env_options": ["other=/x"]}}}
+    (run / "search.json").write_text(json.dumps(record))
+    shutil.rmtree(run / "stages" / "final", ignore_errors=True)
+    (run / "report.md").unlink()
+    new_command(monkeypatch)
+    cli.main(["tune", str(run)])
+    assert imported(here) == []
+
+
+def test_consent_from_python_reaches_opponents_too(here, monkeypatch):
+    (here / "own_trust_duo.py").write_text("from courtside.envs.duo import Meet\nclass Mine(Meet): ...\n")
+    monkeypatch.syspath_prepend(here)
+    run = courtside.train(**SMALL, env_id="own_trust_duo:Mine").run_dir
+    (run / trust.ORIGIN).unlink()
+    new_command(monkeypatch)
+    words = [f"{courtside.load(run).agents[1]}={run}"]
+    with pytest.raises(TrustError):
+        courtside.train(**SMALL, env_id="own_trust_duo:Mine", opponents=words)
+    assert courtside.train(**SMALL, env_id="own_trust_duo:Mine", opponents=words, trust=True).finished
+
+
+def test_a_flag_that_names_nothing_is_no_consent(home, trained, capsys):
+    assert cli.main(["eval", str(copied(trained[0], home)), "--trust="]) == 2
+    assert "--trust= names nothing" in capsys.readouterr().err
+    assert imported(home) == []
+
+
+def test_a_repeated_run_writes_beside_the_other_wherever_its_settings_say(home, trained, monkeypatch):
+    run = copied(trained[0], home, env_id="cartpole")
+    record = json.loads((run / "config.json").read_text())
+    record["run"]["runs_dir"] = str(home / "elsewhere")
+    (run / "config.json").write_text(json.dumps(record))
+    assert cli.main(["train", str(run)]) == 0
+    assert not (home / "elsewhere").exists()
+    assert len(runlog.list_runs("runs")) == 2
+
+
+def test_a_winner_handed_on_to_oneself_asks_nothing(here, workshop, monkeypatch):
+    """A search's best settings, copied out of its folder."""
+    (here / "own_trust.py").write_text(OWN)
+    run = courtside.train(**SMALL, env_id="own_trust:Mine").run_dir
+    path = write_preset("mine.json", "mine", "", runlog.read_config(run))
+    trust.remember_text(path, runlog.read_config(run).env)
+    new_command(monkeypatch)
+    shutil.copy(path, "copied.json")
+    assert courtside.train("./copied.json").finished

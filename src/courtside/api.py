@@ -20,6 +20,7 @@ from courtside.events import Notice
 from courtside.loading import LoadedRun, load
 from courtside.session import Result, View
 from courtside.session import train as train_session
+from courtside.trust import admit_config, consent
 
 if TYPE_CHECKING:
     from courtside.health.findings import Finding
@@ -38,19 +39,26 @@ def train(
     the result is a population's: how its members spread. `trust` consents to the code that a preset file or a run, given as
     the preset, names.
     """
-    notes: list[str] = []
-    if isinstance(preset, Config):
-        registry.stand_for(preset.env.env_id)
+    with consent(trust):
+        base, notes = _find_base(preset, settings)
+        config = override(base, **settings)
+        if view is not None:
+            for note in [*notes, *presets.changed_task_notes(base, config)]:
+                view.on(Notice(note))
+        return train_session(config, view=view)
+
+
+def _find_base(preset: str | Config | None, settings: dict[str, Any]) -> tuple[Config, list[str]]:
+    """What the settings are changes to, with what it names let in, and what the user should know about it."""
+    if not isinstance(preset, Config):
+        base, notes = presets.find_base(preset, settings.get("env_id"), settings.get("algo"))
+        presets.admit_base(preset, base, settings)
+        return base, notes
+    if (env_id := settings.get("env_id")) is not None:
+        registry.stand_for(env_id)
     else:
-        document = preset
-        preset, notes = presets.find_base(document, settings.get("env_id"), settings.get("algo"))
-        presets.admit_base(document, preset, settings, agreed=trust)
-    config = override(preset, **settings)
-    notes += presets.changed_task_notes(preset, config)
-    if view is not None:
-        for note in notes:
-            view.on(Notice(note))
-    return train_session(config, view=view)
+        admit_config(preset.env)
+    return preset, []
 
 
 def diagnose(run: str | Path) -> list[Finding]:

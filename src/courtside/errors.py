@@ -15,7 +15,7 @@ class TrustError(ConfigError):
     def __init__(self, found: str, advice: str, keys: tuple[str, ...]) -> None:
         super().__init__(f"{found}. {advice}")
         self.found, self.keys = found, keys
-        """What is named, and what `trust.agree` is told by whoever agrees to it."""
+        """What is named, and what `trust.agree_to` is told by whoever agrees to it."""
 
 
 class EnvContractError(CourtsideError):
@@ -24,6 +24,11 @@ class EnvContractError(CourtsideError):
 
 class CheckpointError(CourtsideError):
     """A run folder or checkpoint that is missing, broken, foreign or does not fit."""
+
+
+def printable(text: str) -> str:
+    """What others wrote, without the signs by which it could write over a terminal."""
+    return "".join(sign if sign.isprintable() else "?" for sign in text)
 
 
 def describe_error(error: BaseException) -> str:

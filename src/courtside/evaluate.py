@@ -21,6 +21,7 @@ from courtside.filming import MAX_FRAMES, Scene, film
 from courtside.loading import LoadedRun, Which, load
 from courtside.statistics import summarize
 from courtside.train import evaluation_seed
+from courtside.trust import consent
 from courtside.video import check_path
 
 
@@ -90,7 +91,8 @@ def evaluate_run(
         check_path(video)
     if seed is not None:
         settings.check_seed("seed", seed)
-    config = runlog.open_config(runlog.find_run(run), rom=rom, agreed=trust)
+    with consent(trust):
+        config = runlog.open_config(runlog.find_run(run), rom=rom)
     loaded = dataclasses.replace(load(run, which), config=config)
     algo, is_off_policy = loaded.config.run.algo, loaded.config.is_off_policy
     greedy = loaded.config.run.eval_deterministic if deterministic is None else deterministic

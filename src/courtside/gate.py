@@ -15,7 +15,7 @@ import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
@@ -30,8 +30,22 @@ ENV_CLASSES = (("gymnasium", "Env"), ("pettingzoo", "ParallelEnv"), ("pettingzoo
 BUILT_IN = ("built-in", "frozen")
 """Origins of modules that are no file."""
 
-_allowed: dict[str, bool] = {}
-"""Target -> whether its author and the person both may mean a plain function by it."""
+
+@dataclass(frozen=True)
+class Grant:
+    """How far somebody stands for a name."""
+
+    own: bool = False
+    """The person at this command named it, or trained with it here: a plain function may be called too."""
+    words: frozenset[tuple[str, ...]] | None = None
+    """What it may be told, each in order; None is anything."""
+
+
+_allowed: dict[str, Grant] = {}
+"""Target -> how far."""
+
+_heard: dict[str, dict[Any, Any]] = {}
+"""Code -> documents that were read in this process and name it, and what they say."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -45,34 +59,53 @@ def makes_env(function: Function) -> Function:
 # --- who stands for what -------------------------------------------------------------------------------------------
 
 
-def allow(targets: Iterable[str], *, calls: bool) -> None:
-    """Stand for code by its name, `module:NAME` or `module:` for the module alone; `calls` includes plain functions."""
+def allow(targets: Iterable[str], *, own: bool, words: tuple[str, ...] | None = None) -> None:
+    """Stand for code by its name, `module:NAME` or `module:` for the module alone."""
     for target in targets:
-        _allowed[target] = calls or _allowed.get(target, False)
+        before = _allowed.get(target, Grant(words=frozenset()))
+        together = None if words is None or before.words is None else before.words | {words}
+        _allowed[target] = Grant(own or before.own, together)
 
 
 def grants(targets: Iterable[str]) -> dict[str, bool]:
-    """What a worker process is handed for these; raises where nobody stands for one."""
-    return {f"{module}:{name}": _grant(f"{module}:{name}") for module, name in map(split_target, targets)}
+    """What a worker process is handed for these, where nothing is told any more; raises where nobody stands for one."""
+    return {f"{module}:{name}": require(f"{module}:{name}").own for module, name in map(split_target, targets)}
 
 
 def accept(granted: Mapping[str, bool]) -> None:
     """The other side of `grants`."""
-    for target, calls in granted.items():
-        allow([target], calls=calls)
+    for target, own in granted.items():
+        allow([target], own=own)
 
 
 def is_allowed(target: str) -> bool:
     return target in _allowed
 
 
-def _grant(target: str) -> bool:
+def require(target: str) -> Grant:
+    """How far somebody stands for a name; an error where nobody does."""
     if target not in _allowed:
         raise ConfigError(
             f"{target} is code of somebody's, and nobody at this command named it or agreed to it, so it is not imported; "
             "name it with --env-id, or add --trust if a run that you know names it."
         )
     return _allowed[target]
+
+
+def hear(targets: Iterable[str], document: Any, told: Any) -> None:
+    """Note that a document which was just read names code: who hands its settings on from Python has not named that themselves."""
+    for target in targets:
+        _heard.setdefault(target, {})[document] = told
+
+
+def heard(targets: Iterable[str]) -> dict[Any, Any]:
+    """Documents that were read and name any of these, with what they say."""
+    return {document: told for target in targets for document, told in _heard.get(target, {}).items()}
+
+
+def words_of(told: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a world is told as a grant has it."""
+    return tuple(sorted(f"{name.replace('-', '_')}={value}" for name, value in told.items()))
 
 
 # --- finding without importing -------------------------------------------------------------------------------------
@@ -100,33 +133,20 @@ def split_target(target: str) -> tuple[str, str]:
 
 
 def locate(module: str) -> Place | None:
-    """The files that importing `module` would run, found without running any; None where there is no such module."""
-    before = list(sys.path)
-    see_current_folder()
-    try:
-        return _locate(module)
-    finally:
-        sys.path[:] = before  # to look is not yet to let in
-
-
-def _locate(module: str) -> Place | None:
+    """The files that importing `module` would run, found without running any; None where there is no such module. Of one whose
+    package decides where it lies, as it is imported, those up to there."""
     if module == "__main__" or module in sys.builtin_module_names:
-        return Place(module, tuple(filter(None, [getattr(sys.modules.get(module), "__file__", None) or "built-in"])))
+        return Place(module, (getattr(sys.modules.get(module), "__file__", None) or "built-in",))
     files, path = [], None
     parts = module.split(".")
     for depth in range(1, len(parts) + 1):
         spec = _find_spec(".".join(parts[:depth]), path)
-        if spec is None:
-            return None
-        if spec.origin is not None:
-            files.append(spec.origin)
+        if spec is None or (depth < len(parts) and spec.submodule_search_locations is None):
+            break
         where = spec.submodule_search_locations
         path = None if where is None else list(getattr(where, "_path", where))
-        if path is None and depth < len(parts):
-            return None
-        if spec.origin is None:
-            files += path or []
-    return Place(module, tuple(files))
+        files += [spec.origin] if spec.origin is not None else path or []
+    return Place(module, tuple(files)) if files else None
 
 
 def require_place(target: str) -> Place:
@@ -138,8 +158,11 @@ def require_place(target: str) -> Place:
 
 
 def _find_spec(name: str, path: list[str] | None) -> ModuleSpec | None:
+    here = os.getcwd()
+    if path is None and _may_be_looked_in(here) and (spec := PathFinder.find_spec(name, [here])) is not None:
+        return spec
     for finder in sys.meta_path:
-        find = getattr(finder, "find_spec", None)
+        find = None if finder is search_path.GUARD else getattr(finder, "find_spec", None)
         # The usual finder looks up the parent of a folder without __init__.py, which was not imported.
         with contextlib.suppress(KeyError):
             if find is not None and (spec := find(name, path)) is not None:
@@ -171,9 +194,12 @@ def refuse_run_files(place: Place) -> None:
 
 def see_current_folder() -> None:
     """The installed command, unlike `python -m`, does not look where the user stands; a run folder is no place to look."""
-    here = os.getcwd()
-    if not {"", here} & set(sys.path) and search_path.owner(here) is None:
+    if _may_be_looked_in(here := os.getcwd()):
         sys.path.insert(0, here)
+
+
+def _may_be_looked_in(here: str) -> bool:
+    return not {"", here} & set(sys.path) and search_path.owner(here) is None
 
 
 # --- letting in ----------------------------------------------------------------------------------------------------
@@ -182,11 +208,11 @@ def see_current_folder() -> None:
 def load_module(target: str) -> ModuleType:
     """Import the module of a target that somebody stands for."""
     module, name = split_target(target)
-    _grant(target)
+    grant = require(target)
     see_current_folder()
-    place = locate(module)
-    if place is not None:
+    if (place := locate(module)) is not None:
         refuse_run_files(place)
+    search_path.GUARD.from_source |= not grant.own
     loaded = _import(module, name)
     refuse_run_files(Place(module, tuple(filter(None, [getattr(loaded, "__file__", None)]))))
     return loaded
@@ -204,15 +230,24 @@ def load(target: str) -> Any:
     return getattr(module, name)
 
 
-def load_maker(target: str) -> Any:
-    """What `module:NAME` is, where it may be called to build envs (`may_call`), or is no such thing but an object that is ready."""
+def load_maker(target: str, told: Mapping[str, Any] | None = None) -> Any:
+    """What `module:NAME` is, where it may be called to build envs (`may_call`), or is no such thing but an object that is ready.
+
+    `told` is what it is about to be told; whoever agreed to a document agreed to what that says.
+    """
+    words = require(target).words
+    if told is not None and words is not None and words_of(told) not in words:
+        raise ConfigError(
+            f"{target} would be told {' '.join(words_of(told)) or 'nothing'}, but nobody at this command agreed to that; give it with "
+            "--env-options."
+        )
     found = load(target)
     if may_call(target, found) or not callable(found) or is_env_class(type(found)):
         return found
     if _is_class(found):
         raise ConfigError(
             f"{target} is a class, but not one of envs; expected a gymnasium.Env, a pettingzoo.ParallelEnv, or a class with spec, "
-            "reset and step."
+            "reset and step. A function that builds the env will do too."
         )
     raise ConfigError(
         f"{target} is a function, and neither its author nor you have said that it builds an env, so it is not called. "
@@ -224,11 +259,12 @@ def may_call(target: str, found: Any) -> bool:
     """Whether calling what a target led to builds an env, as far as anybody has said."""
     if _is_class(found):
         return is_env_class(found)
-    return (callable(found) and _grant(target)) or (type(found) is FunctionType and _is_marked(target, found))
+    return callable(found) and (require(target).own or _is_marked(target, found))
 
 
-def _is_marked(target: str, function: FunctionType) -> bool:
-    return split_target(target)[1] == CONVENTION or function.__dict__.get(MARK) is True
+def _is_marked(target: str, function: Any) -> bool:
+    by_convention = type(function) is FunctionType and split_target(target)[1] == CONVENTION
+    return by_convention or getattr(function, "__dict__", {}).get(MARK) is True
 
 
 def _is_class(found: Any) -> bool:

@@ -200,7 +200,7 @@ def targets_of(env_id: str) -> tuple[str, ...]:
 
 def stand_for(env_id: str) -> EnvSource:
     """Where an env id leads that the person at this command named themselves, functions included."""
-    gate.allow(targets_of(env_id), calls=True)
+    gate.allow(targets_of(env_id), own=True)
     return find_env(env_id)
 
 
@@ -234,7 +234,7 @@ def build_own(target: str, options: Mapping[str, Any] | None = None) -> Any:
     NAME is a class or a function, called with the options alone, or a world that is ready. Whether a JAX world keeps the
     contract is not looked at.
     """
-    made = gate.load_maker(target)
+    made = gate.load_maker(target, options or {})
     if isinstance(made, type) and _is_gymnasium(made):
         return None
     env = _call(target, made, options or {})

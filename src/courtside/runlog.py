@@ -17,13 +17,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from courtside import __version__, storage, trust
+from courtside import __version__, gate, storage, trust
 from courtside import config as configs
 from courtside.config import Config
 from courtside.errors import CheckpointError, ConfigError, CourtsideError
 from courtside.events import Compiled, Evaluated, Event, Finished, Notice, Progress, Started, Turned
 from courtside.holding import Hold, hold
 from courtside.metric_names import blank_untold, has_learned, is_of_learning
+from courtside.registry import targets_of
 from courtside.storage import AppendFile
 from courtside.system_record import append_session, note_device
 
@@ -271,19 +272,20 @@ def read_config(folder: str | Path) -> Config:
         raise CheckpointError(
             f"{path} cannot be used: {error}. It was written by another version or changed."
         ) from error
+    gate.hear(targets_of(config.env.env_id), Path(folder), config.env)
     return config
 
 
-def open_config(folder: Path, *, rom: str = "", agreed: bool = False) -> Config:
+def open_config(folder: Path, *, rom: str = "") -> Config:
     """The config of a run that is to be played or trained on: what it names is let in, or one sentence why not.
 
-    `rom` is where its cartridge's dump lies now, `agreed` the consent of a person in Python; see `trust.admit`.
+    `rom` is where its cartridge's dump lies now. See `trust.admit`.
     """
     config = read_config(folder)
     if not rom:
-        trust.admit(config.env, folder, agreed=agreed)
+        trust.admit(config.env, folder)
         return config
-    trust.admit(dataclasses.replace(config.env, rom=""), folder, agreed=agreed)
+    trust.admit(dataclasses.replace(config.env, rom=""), folder)
     config = with_rom(config, rom)
     trust.remember(folder, config.env)
     return config

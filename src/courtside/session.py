@@ -32,7 +32,7 @@ from courtside.saving import Saver, pipeline_of
 from courtside.stop_signals import Signals
 from courtside.stopping import ScoreStop, ScoreWatch
 from courtside.train import run as run_training
-from courtside.trust import take_trouble
+from courtside.trust import consent, take_trouble
 from courtside.turns import Turn, Turns
 from courtside.types import TrainState
 from courtside.videos import with_videos
@@ -104,7 +104,8 @@ def resume(
 
         return population.resume(run_dir, view=view, total_timesteps=total_timesteps, trust=trust)
     with contextlib.closing(hold(run_dir)) as held:  # before anything is read: whoever trains it may change it
-        config = runlog.open_config(run_dir, rom=rom, agreed=trust)
+        with consent(trust):
+            config = runlog.open_config(run_dir, rom=rom)
         config, notes = replan(config, [run_dir], total_timesteps)
         config.validate()
         backend.start(config)

@@ -29,6 +29,7 @@ _REASONS = {
     errno.EEXIST: "a file of that name is in the way",
     errno.ENOENT: "the folder is gone",
     errno.EISDIR: "a folder of that name is in the way",
+    errno.ELOOP: "it is a link to another place",
     errno.ENAMETOOLONG: "the name is too long for this disk",
 }
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP)
@@ -114,13 +115,18 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def _open_itself(path: str, flags: int) -> int:
+    """No link is followed: a run from elsewhere could lead anywhere by one."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+
+
 class AppendFile:
     """A file that grows by whole pieces; readers see each piece as soon as the call returns."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed by close())
+            self._file = open(path, "ab", buffering=0, opener=_open_itself)  # noqa: SIM115 (closed by close())
         except OSError as error:
             raise write_error(path, error) from error
 

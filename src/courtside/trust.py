@@ -17,14 +17,14 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from courtside import gate, registry, storage
 from courtside.config_groups import EnvConfig
-from courtside.errors import ConfigError, CourtsideError, TrustError
+from courtside.errors import ConfigError, CourtsideError, TrustError, printable
 from courtside.words import split_words
 
 ORIGIN = "origin.json"
@@ -44,13 +44,13 @@ FLAG = "--trust"
 TRAINED, AGREED = "trained", "agreed"
 """How something came to be trusted: made here by the person's own command, or a stranger's that they agreed to."""
 
-_here: dict[str, str] = dict(word.split("=") for word in os.environ.get(CHILDREN, "").split(",") if "=" in word)
-"""Key -> how, of all that was remembered or agreed to in this process or the one that started it."""
+_here: dict[str, dict[str, Any]] = {}
+"""Key -> record, of all that was remembered or agreed to in this process or the one that started it."""
 
 _named: set[str] = set()
 """Code that the person named in words of its own, `--trust=module:NAME`."""
 _wanted: set[str] = set()
-"""Keys of what the person said yes to."""
+"""What the person said yes to, with the files as they were when they were asked."""
 _consents = False
 _trouble = ""
 
@@ -81,8 +81,19 @@ def agree(name: str = "") -> None:
         _consents = True
         return
     gate.split_target(name)
-    gate.allow([name], calls=True)
+    gate.allow([name], own=True)
     _named.add(name)
+
+
+@contextlib.contextmanager
+def consent(given: bool) -> Iterator[None]:
+    """The same from Python, as long as one call lasts."""
+    global _consents
+    before, _consents = _consents, _consents or given
+    try:
+        yield
+    finally:
+        _consents = before
 
 
 def agree_to(question: TrustError) -> None:
@@ -102,13 +113,13 @@ def take_trouble() -> str:
 
 def items_of(env: EnvConfig) -> tuple[Item, ...]:
     """All that a run's settings name outside its folder; nothing for worlds and games that come with courtside."""
-    told, targets = _told(env), registry.targets_of(env.env_id)
-    words = tuple(f"{name}={value}" for name, value in sorted(told.items()) if name not in FILE_OPTIONS)
-    kind = registry.find_env(env.env_id).kind
-    files = [Item(FILE_OPTIONS[name], told[name]) for name in FILE_OPTIONS if kind == "gba" and told.get(name)]
+    told, kind = _told(env), registry.find_env(env.env_id).kind
+    paths = FILE_OPTIONS if kind == "gba" else {}
+    words = gate.words_of({name: value for name, value in told.items() if name not in paths})
+    files = [Item(what, told[name]) for name, what in paths.items() if told.get(name)]
     rivals = {agent: name.removesuffix(":greedy") for agent, name in split_words(env.opponents).items()}
     return (
-        *(Item(CODE, target, words, kind) for target in targets),
+        *(Item(CODE, target, words, kind) for target in registry.targets_of(env.env_id)),
         *files,
         *(Item(f"{OPPONENT} {agent}", name) for agent, name in rivals.items() if not _PLAIN.fullmatch(name)),
     )
@@ -126,39 +137,52 @@ def _told(env: EnvConfig) -> dict[str, str]:
 # --- the gate's question -------------------------------------------------------------------------------------------
 
 
-def admit(env: EnvConfig, document: str | Path, *, agreed: bool = False, begins: bool = False) -> None:
+def admit(env: EnvConfig, document: str | Path, *, begins: bool = False) -> None:
     """Let in what a document names, if it was made here or the person agrees; else one sentence, and nothing was imported.
 
-    `agreed` is consent from Python; on a terminal the command line asks the person. Opponents are read from elsewhere only where a run
-    `begins`: one that goes on has copies of its own.
+    On a terminal the command line asks the person. Opponents are read from elsewhere only where a run `begins`: one that goes
+    on has copies of its own.
     """
     document = Path(document)
     items = [item for item in items_of(env) if begins or not item.what.startswith(OPPONENT)]
     standings = {item: _standing(item, document) for item in items}
-    strange = [item for item in items if standings[item] is None and not _is_agreed(item, document, agreed)]
+    strange = [item for item in items if standings[item] is None and not _is_agreed(item, document)]
     if strange:
         raise _question(strange, document)
     for item in items:
         if standings[item] is None:
             _remember(item, document, AGREED)
         if item.is_code:
-            gate.allow([item.name], calls=standings[item] == TRAINED)
+            gate.allow([item.name], own=standings[item] == TRAINED, words=item.words)
 
 
-def _is_agreed(item: Item, document: Path, agreed: bool) -> bool:
+def admit_config(env: EnvConfig) -> None:
+    """Settings that Python code hands in are its author's own words, unless a document that was read before names the same code."""
+    heard = gate.heard(registry.targets_of(env.env_id))
+    for document, told in heard.items():
+        admit(told, document)
+    if all(_standing(item, document) == TRAINED for document, told in heard.items() for item in items_of(told)):
+        registry.stand_for(env.env_id)
+
+
+def _is_agreed(item: Item, document: Path) -> bool:
     """Whether the person has consented at this command; what cannot be had is nothing to consent to."""
     if item.is_code:
         gate.refuse_run_files(gate.require_place(item.name))
-    return agreed or _consents or item.name in _named or _key(item, document) in _wanted
+    return _consents or item.name in _named or _as_asked(item, document) in _wanted
+
+
+def _as_asked(item: Item, document: Path) -> str:
+    return f"{_key(item, _identity(document))} {json.dumps(_fingerprint(item))}"
 
 
 def _question(items: list[Item], document: Path) -> TrustError:
     told = "; ".join(map(_describe, items))
     return TrustError(
-        _printable(f"{document} was not made here, as far as this computer remembers, and names {told}"),
+        printable(f"{document} was not made here, as far as this computer remembers, and names {told}"),
         f"Nothing of that was used. Look at it, and add {FLAG} to the same command if you agree (in Python: trust=True); "
         "docs/trust.md says what that means.",
-        tuple(_key(item, document) for item in items),
+        tuple(_as_asked(item, document) for item in items),
     )
 
 
@@ -167,11 +191,6 @@ def _describe(item: Item) -> str:
         return f"the {item.what} {item.name}"
     told = f", told {' '.join(item.words)}" if item.words else ""
     return f"the code {item.name.removesuffix(':')} from {gate.require_place(item.name).words}{told}"
-
-
-def _printable(text: str) -> str:
-    """What a stranger wrote, without the signs by which it could write over the question on a terminal."""
-    return "".join(sign if sign.isprintable() else "?" for sign in text)
 
 
 # --- what is remembered --------------------------------------------------------------------------------------------
@@ -188,11 +207,14 @@ def state_folder() -> Path:
 
 
 def mark_origin(run_dir: Path, env: EnvConfig) -> None:
-    """Give a new run folder its id and remember that it was made here; a run that names nothing needs neither."""
+    """Give a new run folder its id and remember that it was made here; a run that names nothing needs neither.
+
+    One that was begun from a stranger's settings, by consent, remembers just that.
+    """
     if items := items_of(env):
         storage.write_json(run_dir / ORIGIN, {"format": FORMAT, "id": secrets.token_hex(16)})
         for item in items:
-            _remember(item, run_dir, TRAINED)
+            _remember(item, run_dir, AGREED if item.is_code and not gate.require(item.name).own else TRAINED)
 
 
 def remember(document: Path, env: EnvConfig) -> None:
@@ -202,29 +224,47 @@ def remember(document: Path, env: EnvConfig) -> None:
             _remember(item, document, TRAINED)
 
 
+def remember_text(path: Path, env: EnvConfig) -> None:
+    """A file of settings that was written here is one's own wherever it is copied to."""
+    for item in items_of(env):
+        if not item.is_code or gate.require(item.name).own:
+            _remember(item, path, TRAINED, _text_of(path))
+
+
 def child_variables() -> dict[str, str]:
     """For the environment of a process of ours that goes on with a run."""
-    return {CHILDREN: ",".join(f"{key}={how}" for key, how in sorted(_here.items()))} if _here else {}
+    return {CHILDREN: json.dumps(_here)} if _here else {}
 
 
 def _standing(item: Item, document: Path) -> str | None:
-    """How a document's item came to be trusted; None where it is a stranger's."""
-    key = _key(item, document)
-    record = _read_record(key)
+    """How a document's item came to be trusted; None where it is a stranger's.
+
+    What was made here is one's own as long as it leads to the same files, whatever is written in them by now; a stranger's as
+    long as those say the same.
+    """
+    keys = [_key(item, identity) for identity in (_identity(document), _text_of(document)) if identity]
+    record = next((found for key in keys if (found := _read_record(key) or _here.get(key))), None)
     if record is None:
-        return _here.get(key)
-    now, before, how = _fingerprint(item), record["files"], record.get("how")
-    is_same_text = list(now.values()) == list(before.values())
-    if how == TRAINED and (is_same_text or list(now) == list(before)):
-        return TRAINED
-    return AGREED if how == AGREED and is_same_text else None
+        return None
+    now, before, how = _fingerprint(item), record["files"], record["how"]
+    if item.is_code and not now:
+        return None
+    is_same = now == before if how == AGREED else list(now) == list(before)
+    return how if is_same else None
 
 
-def _remember(item: Item, document: Path, how: str) -> None:
+def _remember(item: Item, document: Path, how: str, identity: str = "") -> None:
     global _trouble
-    key = _key(item, document)
-    _here[key] = how
-    record = {"format": FORMAT, "how": how, "document": str(document), "names": item.name, "files": _fingerprint(item)}
+    key = _key(item, identity or _identity(document))
+    record = {
+        "format": FORMAT,
+        "key": key,
+        "how": how,
+        "document": str(document),
+        "names": item.name,
+        "files": _fingerprint(item),
+    }
+    _here[key] = record
     try:
         folder = state_folder()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -243,16 +283,31 @@ def _read_record(key: str) -> Mapping[str, Any] | None:
             record = json.loads(file.read())
     except (OSError, ValueError, RecursionError, ConfigError):
         return None
-    is_whole = isinstance(record, dict) and record.get("format") == FORMAT and isinstance(record.get("files"), dict)
-    return record if is_whole else None
+    return record if _is_whole(key, record) else None
+
+
+def _is_whole(key: str, record: Any) -> bool:
+    return (
+        isinstance(record, dict) and record.get("format") == FORMAT and record.get("key") == key and record.get("how") in (TRAINED, AGREED)
+        and isinstance(record.get("files"), dict)
+    )  # fmt: skip
+
+
+def _hear_parent() -> None:
+    """What the process that started this one has agreed to."""
+    with contextlib.suppress(ValueError, RecursionError):
+        told = json.loads(os.environ.get(CHILDREN, "{}"))
+        _here.update(
+            {key: record for key, record in told.items() if _is_whole(key, record)} if isinstance(told, dict) else {}
+        )
 
 
 def _is_mine(found: os.stat_result) -> bool:
     return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & stat.S_IWOTH
 
 
-def _key(item: Item, document: Path) -> str:
-    named = [_identity(document), *dataclasses.astuple(item)]
+def _key(item: Item, identity: str) -> str:
+    named = [identity, *dataclasses.astuple(item)]
     return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:40]
 
 
@@ -261,12 +316,17 @@ def _identity(document: Path) -> str:
     document = document.absolute()
     for folder in (document, *document.parents)[: MEMBER_DEPTH + 1]:
         with contextlib.suppress(OSError, ValueError, RecursionError):
+            if not (folder / ORIGIN).is_file():
+                continue
             record = json.loads((folder / ORIGIN).read_bytes())
             if isinstance(record, dict) and isinstance(record.get("id"), str):
                 return f"id {record['id']}"
-    if document.is_file():
-        return f"content {hashlib.sha256(document.read_bytes()).hexdigest()}"
-    return f"path {document.resolve()}"
+    return _text_of(document) or f"path {document.resolve()}"
+
+
+def _text_of(document: Path) -> str:
+    """A file by what it says; empty for a folder."""
+    return f"content {hashlib.sha256(document.read_bytes()).hexdigest()}" if document.is_file() else ""
 
 
 def _fingerprint(item: Item) -> dict[str, str]:
@@ -278,7 +338,12 @@ def _fingerprint(item: Item) -> dict[str, str]:
 
 
 def _hash_file(path: str) -> str:
-    try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    except OSError:
-        return ""
+    """Of a module in an archive, the archive's."""
+    for place in (Path(path), *Path(path).parents):
+        with contextlib.suppress(OSError):
+            if place.is_file():
+                return hashlib.sha256(place.read_bytes()).hexdigest()
+    return ""
+
+
+_hear_parent()

@@ -16,7 +16,7 @@ import threading
 from typing import NoReturn
 
 from courtside import __version__
-from courtside.errors import CourtsideError, TrustError
+from courtside.errors import ConfigError, CourtsideError, TrustError, printable
 
 VERBS = {
     "train": ("train", "train [PRESET]", "train an agent; the preset is redblue unless you name another"),
@@ -129,6 +129,8 @@ def says_yes(question: TrustError) -> bool:
 def take_trust(args: list[str]) -> list[str]:
     """Hear the person's consent, behind any command, and leave it out."""
     words = [arg for arg in args if arg.partition("=")[0] == "--trust"]
+    if "--trust=" in words:
+        raise ConfigError("--trust= names nothing; write --trust alone, or --trust=MODULE:NAME for one plain function.")
     if words:
         from courtside import trust
 
@@ -160,14 +162,13 @@ examples:
 
 def unknown_verb(verb: str) -> CourtsideError:
     from courtside.config import unknown_name
-    from courtside.errors import ConfigError
 
     return ConfigError(unknown_name("command", verb, list(VERBS), "courtside --help"))
 
 
 def complain(error: Exception) -> int:
     """Say on stderr what went wrong, in one line, and return the exit status that belongs to it."""
-    text, status = " ".join(str(error).split()), USER_ERROR
+    text, status = printable(" ".join(str(error).split())), USER_ERROR
     if is_out_of_memory(error):
         text = f"There is not enough memory ({text[:200]}). Use fewer --num-envs or --num-steps, or a smaller network."
     elif not isinstance(error, CourtsideError):

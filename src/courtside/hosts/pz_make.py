@@ -61,7 +61,7 @@ def _find_maker(target: str) -> Any:
     if not module:
         raise ConfigError("The env 'pz:' names no module; write pz:MODULE or pz:MODULE:NAME.")
     try:
-        return gate.load_maker(*pz_targets(target))
+        return gate.load_maker(pz_targets(target)[0])
     except ConfigError:
         if name or module not in sys.modules:
             raise

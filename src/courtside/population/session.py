@@ -61,7 +61,7 @@ from courtside.saving import Saver, pipeline_of
 from courtside.session import View, may_stop, note_and_tell, tell
 from courtside.stop_signals import Signals
 from courtside.stopping import ScoreWatch
-from courtside.trust import take_trouble
+from courtside.trust import consent, take_trouble
 from courtside.turns import Turn, Turns, add_turn
 from courtside.types import TrainState
 
@@ -110,7 +110,8 @@ def resume(
 
 
 def _resume(run_dir: Path, view: View | None, total_timesteps: int | None, trust: bool) -> PopulationResult:
-    config = runlog.open_config(run_dir, agreed=trust)
+    with consent(trust):
+        config = runlog.open_config(run_dir)
     dirs = require_whole(run_dir, config)
     refuse_loners(dirs)
     if all(is_ended_by_score(folder, config) for folder in dirs):

@@ -60,7 +60,7 @@ def find_base(preset: str | None, env_id: str | None, algo: str | None = None) -
     return override(base, algo=algo), [*notes, *_changed_family_notes(base, family)]
 
 
-def admit_base(name: str | None, base: Config, given: Mapping[str, Any], *, agreed: bool = False) -> None:
+def admit_base(name: str | None, base: Config, given: Mapping[str, Any]) -> None:
     """Stand for the code that the person named in `given`, and ask about the rest of what a preset file or a run names."""
     env = base.env
     if (env_id := given.get("env_id")) is not None:
@@ -69,7 +69,7 @@ def admit_base(name: str | None, base: Config, given: Mapping[str, Any], *, agre
     if given.get("rom"):
         env = dataclasses.replace(env, rom="")
     if name is not None and is_preset_file(name):
-        trust.admit(env, name, agreed=agreed, begins=True)
+        trust.admit(env, name, begins=True)
 
 
 def _named_base(preset: str | None, env_id: str | None, family: str | None) -> tuple[Config, list[str]]:

@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from courtside import __version__, storage
+from courtside import __version__, gate, storage
 from courtside.config import FAMILIES, Config, RunConfig, Threshold, from_json, to_json
 from courtside.errors import ConfigError
+from courtside.registry import targets_of
 from courtside.runlog import CONFIG
 
 FORMAT = 1
+MEMBERS = "members"
+"""Where a population has its members."""
 BEST = "best.json"
 """The name under which a search leaves its winner."""
 _OWN = ("exp_name", "seed", "seeds", "runs_dir", "require_pass", "wandb", "wandb_project", "debug")
@@ -62,7 +65,16 @@ def read_preset(path: str | Path) -> PresetFile:
         raise ConfigError(
             f"{path} cannot be used as a preset ({error}); it was written by another version or changed."
         ) from error
-    return PresetFile(config.preset, about, config)
+    gate.hear(targets_of(config.env.env_id), Path(path), config.env)
+    return PresetFile(config.preset, about, _placed(config, Path(path)))
+
+
+def _placed(config: Config, path: Path) -> Config:
+    """New runs go where this one lies, if that is what its settings say; a file from elsewhere does not say where to write."""
+    home = path.parents[1] if path.parent.name == MEMBERS else path
+    is_there = os.path.realpath(config.run.runs_dir) == os.path.realpath(home.parent)
+    runs_dir = config.run.runs_dir if is_there else RunConfig.runs_dir
+    return dataclasses.replace(config, run=dataclasses.replace(config.run, runs_dir=runs_dir))
 
 
 def _read_record(path: Path) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from courtside import config as configs
-from courtside import storage
+from courtside import storage, trust
 from courtside.errors import CourtsideError
 from courtside.presets.files import BEST, write_preset
 from courtside.statistics import wilson_interval
@@ -181,7 +181,9 @@ def write_best(report: Report) -> Path | None:
     tried = sum(trial.stage == 1 for trial in report.trials)
     about = f"found by `courtside tune {search.preset}` among {tried} settings; {_proof(search, row)}"
     config = configs.from_json(row.config)
-    return write_preset(report.run_dir / BEST, f"{search.preset}-tuned", about, config)
+    path = write_preset(report.run_dir / BEST, f"{search.preset}-tuned", about, config)
+    trust.remember_text(path, config.env)
+    return path
 
 
 def _proof(search: Search, row: FinalRow) -> str:

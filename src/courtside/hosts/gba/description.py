@@ -76,7 +76,7 @@ def find_game(game: str) -> GameDescription:
     """The description of a game, by the name that stands behind `gba:`."""
     target = ids.target_of(game)
     if game in ids.GAMES:
-        gate.allow([target], calls=False)  # ours
+        gate.allow([target], own=True)  # ours
     found = gate.load(target)
     if not isinstance(found, GameDescription):
         raise ConfigError(

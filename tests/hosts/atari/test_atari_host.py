@@ -42,6 +42,17 @@ def test_evaluations_play_whole_games_and_say_where_one_was_cut():
     assert notices[1].endswith("(2 times)")
 
 
+def test_the_emulator_of_an_evaluation_rests_once_its_game_is_over():
+    env_id = "atari:breakout[fire_reset=false,idle_limit=5]"
+    host = make_host(env_id, 2, EnvConfig(), SERIAL, packed=True, for_evaluation=True)
+    ends = []
+    for seed in (1, 2):
+        host.reset(seed)
+        ends += [int(host.step(np.zeros((2, 1), int)).ended.sum()) for _ in range(12)]
+    host.close()
+    assert ends == [0, 0, 0, 0, 2, *[0] * 7] * 2
+
+
 def test_commands_know_games(capsys):
     assert main(["envs", "atari:breakout"]) == 0
     page = capsys.readouterr().out

@@ -80,14 +80,11 @@ class AtariCalls:
 
 def describe_idle(env: AtariGame) -> str:
     """Why a game of an evaluation was cut, in words."""
-    fire = (
-        " Often the ball was never fired: draw actions instead of taking the likeliest."
-        if "FIRE" in env.action_names
-        else ""
-    )
+    waits = "FIRE" in env.action_names and not env.options.fire_reset
+    why = " Often the ball was never fired: draw actions instead of taking the likeliest." if waits else ""
     return (
         f"A game of {env.game} was cut, since there was no point and no lost life in {env.options.idle_limit:,} steps "
-        f"(the option idle_limit).{fire}"
+        f"(the option idle_limit).{why}"
     )
 
 

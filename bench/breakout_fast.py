@@ -116,7 +116,11 @@ def games_path(runs_dir: Path, member: Path, way: str) -> Path:
 
 
 def describe_games(path: Path) -> dict | None:
-    """Mean score with its 95% interval (percentile bootstrap with a fixed seed), and how the games spread."""
+    """Mean score with its 95% interval (percentile bootstrap with a fixed seed), and how the games spread.
+
+    The likeliest actions leave only the no-ops at a game's start to chance: then a few games come again and again, and the
+    interval says nothing. So it is told how many scores are different.
+    """
     if not path.exists():
         return None
     found = json.loads(path.read_text())
@@ -127,7 +131,7 @@ def describe_games(path: Path) -> dict | None:
     numbers = {"games": len(scores), "mean": scores.mean(), "low": low, "high": high, "std": scores.std()}
     extremes = {"lowest": scores.min(), "highest": scores.max(), "length": found["mean_length"]}
     rounded = {name: round(float(value), 2) for name, value in (numbers | extremes).items()}
-    return rounded | {"quartiles": quartiles, "notes": found["notes"]}
+    return rounded | {"different": len(np.unique(scores)), "quartiles": quartiles, "notes": found["notes"]}
 
 
 def describe(runs_dir: Path, member: Path) -> dict:

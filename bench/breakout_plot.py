@@ -3,8 +3,8 @@
     python bench/breakout_plot.py runs/seed-1 runs/seed-2 --out docs/images/breakout-fast.svg
 
 Each folder is one that `breakout_fast.py` filled. A curve is the mean score of the newest 100 whole games of training, whose
-actions are drawn; behind its end stand the means of the games that were played with the finished policy, with their 95%
-interval. Dashed lines are what others publish. Plain SVG text, so that the repository needs no plotting library.
+actions are drawn; behind its end stand the means of the games that were played with the finished policy: drawn with their 95%
+interval, greedy without one, since those are few games that come again and again. Dashed lines are what others publish. Plain SVG text, so that the repository needs no plotting library.
 """
 
 import argparse
@@ -66,18 +66,18 @@ def frame() -> list[str]:
         parts.append(f'<path d="M{LEFT} {y:.1f}H{right + 94}" stroke="{INK}" stroke-dasharray="5 4" opacity="0.7"/>')
         parts.append(text(right + 98, y + (11, -3)[i], name, size=11))
     parts.append(text((LEFT + right) / 2, HEIGHT - 8, "steps", anchor="middle"))
-    parts.append(text(right + 10, bottom + 18, "whole games at the end", size=11))
-    return [*parts, text(right + 10, bottom + 34, "full: drawn, hollow: greedy", size=11)]
+    parts.append(text(right + 18, bottom + 18, "100 whole games", size=11))
+    return [*parts, text(right + 18, bottom + 34, "full: drawn, hollow: greedy", size=11)]
 
 
 def dot(games: dict | None, x: float, colour: str, is_hollow: bool) -> list[str]:
     if games is None:
         return []
     x, fill = WIDTH - RIGHT + x, "white" if is_hollow else colour
-    bar = (
-        f'<path d="M{x:.1f} {y_of(games["low"]):.1f}V{y_of(games["high"]):.1f}" stroke="{colour}" stroke-width="1.5"/>'
-    )
-    return [bar, f'<circle cx="{x:.1f}" cy="{y_of(games["mean"]):.1f}" r="4" fill="{fill}" stroke="{colour}"/>']
+    low, high = y_of(games["low"]), y_of(games["high"])
+    bar = f'<path d="M{x:.1f} {low:.1f}V{high:.1f}" stroke="{colour}" stroke-width="1.5"/>'
+    circle = f'<circle cx="{x:.1f}" cy="{y_of(games["mean"]):.1f}" r="4" fill="{fill}" stroke="{colour}"/>'
+    return [circle] if is_hollow else [bar, circle]
 
 
 def text(x: float, y: float, words: str, colour: str = INK, size: int = 12, anchor: str = "start") -> str:

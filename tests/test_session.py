@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
 import signal
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from courtside import checkpoint, config, presets, runlog, session
+from courtside import backend, checkpoint, config, presets, runlog, session
 from courtside.errors import CheckpointError, ConfigError
 from courtside.events import Compiling, Notice, Progress, Started
 from courtside.health.verdict import VerdictTracker
@@ -135,6 +136,69 @@ def test_kill_minus_nine_again_and_again_is_bit_equal(tmp_path):
     assert checkpoint.newest_update(run) >= 48, "the third evaluation of a resumed run comes after update 48 or later"
     subprocess.run([sys.executable, "-m", "courtside", *words], check=True, capture_output=True)
     assert outcome(run) == outcome(whole)
+
+
+CUT_SAVE = """
+import os, signal, sys
+from courtside import cli, storage
+from courtside.saving import Saver
+replace, saves = os.replace, []
+
+def die_in_the_second(temporary, path):
+    saves.extend([path] * ("checkpoints" in str(path)))
+    if len(saves) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    replace(temporary, path)
+
+storage.os.replace, Saver.is_due = die_in_the_second, lambda _: True
+cli.main(sys.argv[1:])
+"""
+"""Dies while its second checkpoint is written: all of it is there, but not under its name."""
+
+
+def test_a_kill_inside_a_save_goes_on_from_the_checkpoint_before(whole, tmp_path):
+    flags = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items() if name != "tensorboard"]
+    flags += ["--no-tensorboard", f"--runs-dir={tmp_path}"]
+    command = [sys.executable, "-c", CUT_SAVE, "train", "cartpole", *flags]
+    assert subprocess.run(command, capture_output=True).returncode == -signal.SIGKILL
+    (run,) = tmp_path.iterdir()
+    assert list((run / "checkpoints").glob(".*.tmp"))
+    assert session.resume(run).finished
+    assert outcome(run) == outcome(whole)
+    assert not list((run / "checkpoints").glob(".*.tmp"))
+
+
+def test_a_run_whose_disk_is_full_goes_on_once_there_is_space(whole, tmp_path, monkeypatch):
+    replace, saves = os.replace, []
+
+    def refuse_the_second(temporary, path):
+        saves.extend([path] * ("checkpoints" in str(path)))
+        if len(saves) == 2:
+            raise OSError(errno.ENOSPC, "no space")
+        replace(temporary, path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("courtside.storage.os.replace", refuse_the_second)
+        patched.setattr("courtside.saving.Saver.is_due", lambda _: True)
+        with pytest.raises(
+            CheckpointError, match=r"the disk is full\. Free some space and go on with `courtside resume`"
+        ):
+            session.train(small(tmp_path))
+    (run,) = tmp_path.iterdir()
+    assert session.resume(run).finished
+    assert outcome(run) == outcome(whole)
+
+
+def test_resume_on_another_device_says_that_bits_differ(tmp_path, monkeypatch):
+    there = {**backend.describe_arithmetic(), "device": "NVIDIA H200"}
+    with monkeypatch.context() as patched:
+        patched.setattr(backend, "describe_arithmetic", lambda config=None: there)
+        view = Meddler(Progress, 2, lambda: os.kill(os.getpid(), signal.SIGINT))
+        run = session.train(small(tmp_path), view=view).run_dir
+    watcher = Meddler(Notice, 10**9, lambda: None)
+    session.resume(run, view=watcher)
+    notes = [event.text for event in watcher.seen if isinstance(event, Notice)]
+    assert any("but not bit for bit: device was NVIDIA H200, is CPU" in note for note in notes)
 
 
 def test_resume_passes_over_a_broken_checkpoint_and_says_so(whole, tmp_path):

@@ -39,7 +39,28 @@ def test_evaluations_play_whole_games_and_say_where_one_was_cut():
     assert steps[-1].truncated.all()
     assert len(notices) == 2
     assert "no point and no lost life in 5 steps" in notices[1]
+    assert "the ball was never fired" in notices[1]
     assert notices[1].endswith("(2 times)")
+
+
+def test_a_ball_that_is_always_fired_is_not_said_to_wait():
+    host = make_host("atari:breakout[idle_limit=1]", 1, EnvConfig(), SERIAL, packed=True, for_evaluation=True)
+    host.reset(1)
+    host.step(np.zeros((1, 1), int))
+    (notice,) = [told for told in host.notices() if "was cut" in told]
+    host.close()
+    assert notice.endswith("(the option idle_limit).")
+
+
+def test_the_emulator_of_an_evaluation_rests_once_its_game_is_over():
+    env_id = "atari:breakout[fire_reset=false,idle_limit=5]"
+    host = make_host(env_id, 2, EnvConfig(), SERIAL, packed=True, for_evaluation=True)
+    ends = []
+    for seed in (1, 2):
+        host.reset(seed)
+        ends += [int(host.step(np.zeros((2, 1), int)).ended.sum()) for _ in range(12)]
+    host.close()
+    assert ends == [0, 0, 0, 0, 2, *[0] * 7] * 2
 
 
 def test_commands_know_games(capsys):

@@ -25,7 +25,8 @@ class AtariCalls:
         self.notices: list[str] = []
         self._tells_games = facts.tells_games
         self._is_first = np.zeros(len(envs), bool)
-        """An evaluation looks at the first game after a seeded reset; those that follow only pass the time."""
+        """An evaluation looks at the first game after a seeded reset. Then the emulator rests, since others play much longer."""
+        self._is_evaluation = envs[0].options.evaluation
         self._actions, self._reward, self._busy_since = arrays.actions[0][:, 0], arrays.reward[:, 0], arrays.busy_since
         self._terminated, self._truncated = arrays.terminated[:, 0], arrays.truncated[:, 0]
         self._shown, self._final = self._display.stacks.reshape(len(envs), -1), arrays.final_features[:, 0]
@@ -36,6 +37,9 @@ class AtariCalls:
         self._terminated.fill(False)
         self._truncated.fill(False)
         for i, (env, action) in enumerate(zip(self.envs, self._actions.tolist(), strict=True)):
+            if self._is_evaluation and not self._is_first[i]:
+                self._reward[i] = 0.0
+                continue
             self._busy_since[i] = time.monotonic()
             try:
                 if self._step_one(i, env, action):
@@ -76,14 +80,11 @@ class AtariCalls:
 
 def describe_idle(env: AtariGame) -> str:
     """Why a game of an evaluation was cut, in words."""
-    fire = (
-        " Often the ball was never fired: draw actions instead of taking the likeliest."
-        if "FIRE" in env.action_names
-        else ""
-    )
+    waits = "FIRE" in env.action_names and not env.options.fire_reset
+    why = " Often the ball was never fired: draw actions instead of taking the likeliest." if waits else ""
     return (
         f"A game of {env.game} was cut, since there was no point and no lost life in {env.options.idle_limit:,} steps "
-        f"(the option idle_limit).{fire}"
+        f"(the option idle_limit).{why}"
     )
 
 

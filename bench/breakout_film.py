@@ -1,0 +1,49 @@
+"""One whole game of a run's newest policy as a short film for the docs: as many pictures as there is room for, spread over it.
+
+    python bench/breakout_film.py runs/seed-1/RUN --greedy --every 12 --out docs/images/breakout-fast.gif
+
+`courtside eval RUN --last --video FILE` films every step; a game that clears the wall has 3,000 of them and more.
+"""
+
+import argparse
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from courtside import filming
+from courtside.config import override
+from courtside.engines import make_engine
+from courtside.loading import load
+from courtside.video import check_path, write_video
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--greedy", action="store_true", help="the likeliest action always, instead of a drawn one")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--every", type=int, default=12, help="steps from one picture to the next")
+    parser.add_argument("--fps", type=int, default=15)
+    parser.add_argument("--zoom", type=int, default=2)
+    parser.add_argument("--out", type=Path, required=True)
+    args = parser.parse_args()
+    check_path(args.out)
+    loaded = load(args.run, "last")
+    config = override(loaded.config, num_envs=1, num_minibatches=1, shifts=1, staleness=0, workers="serial")
+    engine = make_engine(config, loaded.run_dir)
+    filming.ZOOM["atari"] = args.zoom
+    try:
+        (actions,) = engine.record_actions(loaded.policies, args.seed, 1, args.greedy, 1)
+        env, earned = filming.build_drawn(engine.spec.name), np.zeros(1)
+        frames = filming.play_again(engine, env, args.seed, actions, 1, earned)
+        count = write_video(args.out, islice(frames, 0, None, args.every), args.fps)
+        env.close()
+    finally:
+        engine.close()
+    size = args.out.stat().st_size / 2**20
+    print(f"{len(actions):,} steps, score {earned[0]:g}, {count} pictures, {size:.2f} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-PATIENCE = 300.0
+PATIENCE = 600.0
 """Seconds until what is waited for counts as never coming. A wait ends with what it waits for, so a large number costs only a
 test that fails anyway; a small one is a guess about how busy a machine may be."""
 

@@ -189,5 +189,5 @@ def test_no_line_is_led_out_of_a_run_folder_by_a_link(tmp_path):
     outside.write_text("mine")
     (tmp_path / "events.jsonl").symlink_to(outside)
     with pytest.raises(CheckpointError, match="it is a link to another place"):
-        AppendFile(tmp_path / "events.jsonl")
+        storage.AppendFile(tmp_path / "events.jsonl")
     assert outside.read_text() == "mine"

@@ -266,7 +266,8 @@ def parse(words: list[str], base: Config) -> Flags:
 
     about = (
         f"Train an agent. The defaults below are those of the preset {base.preset!r} with --algo {base.run.algo}, which "
-        "decides the last group; `courtside presets` lists all. A run's folder in its place repeats that run."
+        "decides the last group; `courtside presets` lists all. A run's folder in its place repeats that run; --trust uses the "
+        "code that one from elsewhere names."
     )
     kind = MAD4PGFlags if base.is_off_policy else PPOFlags
     # tyro explains an error in a box of many lines; ours is the sentence of `_type_fault`.

@@ -297,6 +297,8 @@ def test_a_project_with_a_config_of_its_own_is_no_run_folder(place):
         assert search_path.owner(str(place / "mine.py")) is None
     (place / "runs").mkdir()
     assert search_path.owner(str(place / "runs" / "mine.py")) is None  # a folder of that name without a run in it
+    make_run(place / "runs" / "me" / "runs" / "it")
+    assert search_path.owner(str(place / "runs" / "me" / "mine.py")) is None  # a project there, with runs of its own
 
 
 def test_the_current_folder_is_looked_in_unless_it_is_a_runs(place, monkeypatch):

@@ -91,7 +91,7 @@ def workshop(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained(workshop):
-    """One's own run, with what its home remembers of it: (run folder, state folder)."""
+    """One's own run, with what its home remembers of it, to be left as it is: (run folder, state folder)."""
     patch = pytest.MonkeyPatch()
     patch.setenv("XDG_STATE_HOME", str(workshop / "state"))
     patch.setenv("PLANTED", str(workshop / "imported"))
@@ -112,7 +112,10 @@ def home(tmp_path, workshop, monkeypatch, strict_gate):
 
 
 def arrive(folder, workshop, monkeypatch, state=None):
-    monkeypatch.setenv("XDG_STATE_HOME", str(state or folder / "state"))
+    """Begin a command in a folder, with what is remembered elsewhere, if anything."""
+    if state is not None and not (folder / "state").exists():
+        shutil.copytree(state, folder / "state")
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
     monkeypatch.setenv("PLANTED", str(folder / "imported"))
     monkeypatch.syspath_prepend(workshop)
     monkeypatch.chdir(folder)
@@ -122,7 +125,7 @@ def arrive(folder, workshop, monkeypatch, state=None):
 
 def new_command(monkeypatch):
     """What a process forgets as it ends."""
-    forgotten = {"_here": {}, "_named": set(), "_wanted": set(), "_consents": False, "_trouble": ""}
+    forgotten = {"_here": {}, "_admitted": {}, "_named": set(), "_wanted": set(), "_consents": False, "_trouble": ""}
     for name, empty in forgotten.items():
         monkeypatch.setattr(trust, name, empty)
     for name in ("_allowed", "_heard"):
@@ -248,6 +251,10 @@ def test_a_module_that_moved_is_asked_about_though_it_reads_the_same(
     with pytest.raises(TrustError):
         courtside.evaluate(trained[0], episodes=2)
     assert courtside.evaluate(trained[0], episodes=2, trust=True).episodes == 2
+    monkeypatch.syspath_prepend(workshop)
+    monkeypatch.chdir(workshop)
+    new_command(monkeypatch)
+    assert courtside.evaluate(trained[0], episodes=2).episodes == 2  # where it was made it is as it was
 
 
 def test_a_consent_ends_where_the_file_changes(home, trained, monkeypatch):
@@ -257,7 +264,7 @@ def test_a_consent_ends_where_the_file_changes(home, trained, monkeypatch):
     assert courtside.evaluate(run, episodes=2, trust=True).episodes == 2
     new_command(monkeypatch)
     (home / "own_trust.py").write_text(OWN + EVIL)
-    with pytest.raises(TrustError, match="was not made here"):
+    with pytest.raises(TrustError, match="has code that changed since you agreed to it, and names"):
         courtside.evaluate(run, episodes=2)
     assert "EVIL" not in imported(home)
 
@@ -295,6 +302,47 @@ def test_a_strangers_plain_function_wants_to_be_named(home, trained, monkeypatch
     new_command(monkeypatch)
     assert cli.main(["resume", str(run), "--total-timesteps", "640", "--trust=own_trust:plain"]) == 2
     assert "was made with other preprocessing" in capsys.readouterr().err  # the checkpoint is of a class
+
+
+def test_a_strangers_function_that_was_named_is_remembered(here, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (here / "own_trust.py").write_text(OWN)
+    sys.path.insert(0, str(here))
+    run = courtside.train(**SMALL, env_id="own_trust:plain").run_dir
+    (run / trust.ORIGIN).unlink()
+    for words, status in ((["--trust"], 2), (["--trust=own_trust:plain"], 0), ([], 0)):
+        new_command(monkeypatch)
+        assert cli.main(["eval", str(run), "--episodes", "1", *words]) == status
+    (here / "own_trust.py").write_text(OWN + EVIL)
+    new_command(monkeypatch)
+    with pytest.raises(TrustError, match="has code that changed since you agreed to it"):
+        courtside.evaluate(run, episodes=1)
+    (here / "own_trust.py").write_text(OWN)
+    for given in ("yes", "own_trust:marked"):
+        new_command(monkeypatch)
+        shutil.rmtree(here / "state", ignore_errors=True)
+        with pytest.raises(ConfigError):
+            courtside.evaluate(run, episodes=1, trust=given)
+    assert courtside.evaluate(run, episodes=1, trust="own_trust:plain").episodes == 1
+
+
+def test_it_is_said_why_one_is_asked(here, trained, monkeypatch):
+    arrived = shutil.copytree(trained[1], here / "state", dirs_exist_ok=True)
+    assert arrived.is_dir()
+    (here / "own_trust.py").write_text(OWN)
+    monkeypatch.syspath_prepend(here)
+    with pytest.raises(TrustError, match=r"had its code from another place before \(.*workshop.*own_trust.py\)"):
+        courtside.evaluate(trained[0], episodes=1)
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if "workshop" not in place and place != str(here)])
+    (here / "own_trust.py").unlink()
+    with pytest.raises(ConfigError, match=r"There is no module 'own_trust'.* had it from .*own_trust.py"):
+        courtside.evaluate(trained[0], episodes=1)
+
+
+def test_a_class_of_a_script_is_said_to_be_that(home, trained):
+    run = copied(trained[0], home, env_id="__main__:Mine")
+    with pytest.raises(ConfigError, match="defined in the script or notebook that ran; only that can use it"):
+        courtside.evaluate(run, episodes=1, trust=True)
 
 
 def test_a_function_named_by_the_person_is_remembered_with_the_run(home, monkeypatch):
@@ -528,7 +576,7 @@ def test_on_a_terminal_the_person_is_asked(home, trained, workshop, answer, stat
     run = copied(trained[0], home)
     said, found = on_a_terminal(["eval", str(run), "--episodes", "1"], answer, home, workshop)
     assert "names the code own_trust:Mine from" in said.replace("\r\n", "")
-    assert "Import and use that? [y/N]" in said
+    assert "Import and use that? It may do whatever you may. [y/N]" in said
     assert (found, imported(home)) == (status, seen)
 
 

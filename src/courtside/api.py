@@ -30,7 +30,7 @@ __all__ = ["EvalResult", "LoadedRun", "Result", "diagnose", "evaluate", "load", 
 
 
 def train(
-    preset: str | Config | None = None, *, view: View | None = None, trust: bool = False, **settings: Any
+    preset: str | Config | None = None, *, view: View | None = None, trust: bool | str = False, **settings: Any
 ) -> Result | PopulationResult:
     """Train a preset, or a Config of your own, with settings changed by their flag names (`num_envs=8`).
 

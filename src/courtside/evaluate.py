@@ -77,7 +77,7 @@ def evaluate_run(
     video: str | Path | None = None,
     video_episodes: int = 3,
     rom: str = "",
-    trust: bool = False,
+    trust: bool | str = False,
 ) -> EvalResult:
     """Play whole episodes with a run's policy; how actions are chosen is the run's own way unless told otherwise.
 

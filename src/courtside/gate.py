@@ -251,7 +251,8 @@ def load_maker(target: str, told: Mapping[str, Any] | None = None) -> Any:
         )
     raise ConfigError(
         f"{target} is a function, and neither its author nor you have said that it builds an env, so it is not called. "
-        f"If it is yours, put @courtside.makes_env above it; else add --trust={target} if you know what it does."
+        f"If it is yours, put @courtside.makes_env above it; else add --trust={target} if you know what it does (in Python: "
+        f"trust={target!r})."
     )
 
 
@@ -301,4 +302,10 @@ def _import(module: str, name: str) -> ModuleType:
 
 def _no_module(module: str, name: str) -> ConfigError:
     what = f" to take {name!r} from" if name else ""
-    return ConfigError(f"There is no module {module!r}{what}; start courtside where it can be imported.")
+    run = search_path.owner(os.getcwd())
+    here = (
+        ""
+        if run is None
+        else f" The current folder belongs to the runs in {run}, and nothing in them is ever imported."
+    )
+    return ConfigError(f"There is no module {module!r}{what}; start courtside where it can be imported.{here}")

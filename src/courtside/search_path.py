@@ -112,10 +112,11 @@ def is_run(folder: str) -> bool:
 
 
 def holds_runs(folder: str, depth: int = 3) -> bool:
-    """Whether runs lie in a folder, or in folders of its own that are no deeper than people sort them into."""
+    """Whether runs lie in a folder, or in folders of its own that are no deeper than people sort them into; not those in a
+    `runs/` further down, which belong to whatever lies beside that."""
     try:
         with os.scandir(folder) as entries:
-            inside = [entry.path for entry in entries if entry.is_dir()]
+            inside = [entry.path for entry in entries if entry.is_dir() and not _is_called_runs(entry.path)]
     except OSError:
         return False
     return any(map(is_run, inside)) or (depth > 1 and any(holds_runs(each, depth - 1) for each in inside))

@@ -94,7 +94,12 @@ def _create_log(config: Config, engine: Engine, view: View | None) -> RunLog:
 
 
 def resume(
-    run: str | Path, *, view: View | None = None, total_timesteps: int | None = None, rom: str = "", trust: bool = False
+    run: str | Path,
+    *,
+    view: View | None = None,
+    total_timesteps: int | None = None,
+    rom: str = "",
+    trust: bool | str = False,
 ) -> Result | PopulationResult:
     """Go on with a run from its newest whole checkpoint, or from its beginning where it has none yet; `rom` is where its
     cartridge's dump lies now, `trust` consents to the code that a stranger's run names."""

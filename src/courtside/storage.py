@@ -116,8 +116,10 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _open_itself(path: str, flags: int) -> int:
-    """No link is followed: a run from elsewhere could lead anywhere by one."""
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    """No link to a file is followed, nor one to where none is yet: a run from elsewhere could lead anywhere by one."""
+    if os.path.islink(path) and (os.path.isfile(path) or not os.path.exists(path)):
+        raise OSError(errno.ELOOP, "a link")
+    return os.open(path, flags, 0o666)
 
 
 class AppendFile:

@@ -17,6 +17,7 @@ import os
 import re
 import secrets
 import stat
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,12 +42,15 @@ MEMBER_DEPTH = 3
 """Folders between a member's run folder, or a search's file, and the folder that has the id."""
 FLAG = "--trust"
 
-TRAINED, AGREED = "trained", "agreed"
-"""How something came to be trusted: made here by the person's own command, or a stranger's that they agreed to."""
+TRAINED, NAMED, AGREED = "trained", "named", "agreed"
+"""How something came to be trusted: made here by the person's own command, or a stranger's that they agreed to, by its name where
+it is a plain function."""
 
 _here: dict[str, dict[str, Any]] = {}
 """Key -> record, of all that was remembered or agreed to in this process or the one that started it."""
 
+_admitted: dict[str, str] = {}
+"""Code -> how, of what documents named in this process."""
 _named: set[str] = set()
 """Code that the person named in words of its own, `--trust=module:NAME`."""
 _wanted: set[str] = set()
@@ -86,10 +90,14 @@ def agree(name: str = "") -> None:
 
 
 @contextlib.contextmanager
-def consent(given: bool) -> Iterator[None]:
-    """The same from Python, as long as one call lasts."""
+def consent(given: bool | str) -> Iterator[None]:
+    """The same from Python, as long as one call lasts; text names a plain function."""
     global _consents
-    before, _consents = _consents, _consents or given
+    if not isinstance(given, bool | str):
+        raise ConfigError(f"trust is {given!r}, but it must be True, False, or MODULE:NAME of a plain function.")
+    if isinstance(given, str):
+        agree(given or "trust=''")
+    before, _consents = _consents, _consents or given is True
     try:
         yield
     finally:
@@ -150,10 +158,14 @@ def admit(env: EnvConfig, document: str | Path, *, begins: bool = False) -> None
     if strange:
         raise _question(strange, document)
     for item in items:
-        if standings[item] is None:
-            _remember(item, document, AGREED)
+        how = standings[item] or AGREED
+        if how == AGREED and item.name in _named:
+            how = NAMED
+        if how != standings[item]:
+            _remember(item, document, how)
         if item.is_code:
-            gate.allow([item.name], own=standings[item] == TRAINED, words=item.words)
+            _admitted[item.name] = how
+            gate.allow([item.name], own=how != AGREED, words=item.words)
 
 
 def admit_config(env: EnvConfig) -> None:
@@ -168,22 +180,50 @@ def admit_config(env: EnvConfig) -> None:
 def _is_agreed(item: Item, document: Path) -> bool:
     """Whether the person has consented at this command; what cannot be had is nothing to consent to."""
     if item.is_code:
-        gate.refuse_run_files(gate.require_place(item.name))
+        _require_there(item, document)
     return _consents or item.name in _named or _as_asked(item, document) in _wanted
 
 
+def _require_there(item: Item, document: Path) -> None:
+    module, name = gate.split_target(item.name)
+    if module == "__main__" and not hasattr(sys.modules["__main__"], name):
+        raise ConfigError(
+            f"{document} was trained with {name}, which was defined in the script or notebook that ran; only that can use it. "
+            "Put it into a module of its own."
+        )
+    try:
+        gate.refuse_run_files(gate.require_place(item.name))
+    except ConfigError as error:
+        before = next((list(record["files"]) for record in _records(item, document)), [])
+        if not before or gate.locate(module) is not None:
+            raise
+        raise ConfigError(f"{error} {document} had it from {before[-1]}.") from error
+
+
 def _as_asked(item: Item, document: Path) -> str:
-    return f"{_key(item, _identity(document))} {json.dumps(_fingerprint(item))}"
+    return f"{_key(item, _identity(document), AGREED)} {json.dumps(_fingerprint(item))}"
 
 
 def _question(items: list[Item], document: Path) -> TrustError:
     told = "; ".join(map(_describe, items))
+    functions = [item.name for item in items if item.is_code and item.name.rpartition(":")[2].islower()]
+    or_so = f", or {FLAG}={functions[0]} if that is a plain function" if functions else ""
     return TrustError(
-        printable(f"{document} was not made here, as far as this computer remembers, and names {told}"),
-        f"Nothing of that was used. Look at it, and add {FLAG} to the same command if you agree (in Python: trust=True); "
+        printable(f"{document} {_why(items[0], document)}, and names {told}"),
+        f"Nothing of that was used. Look at it, and add {FLAG} to the same command if you agree{or_so} (in Python: trust=True); "
         "docs/trust.md says what that means.",
         tuple(_as_asked(item, document) for item in items),
     )
+
+
+def _why(item: Item, document: Path) -> str:
+    """Why it is asked about."""
+    before = next((record["files"] for record in _records(item, document)), None)
+    if before is None:
+        return "was not made here, as far as this computer remembers"
+    if list(before) == list(_fingerprint(item)):
+        return "has code that changed since you agreed to it"
+    return f"had its code from another place before ({list(before)[-1]})"
 
 
 def _describe(item: Item) -> str:
@@ -214,7 +254,7 @@ def mark_origin(run_dir: Path, env: EnvConfig) -> None:
     if items := items_of(env):
         storage.write_json(run_dir / ORIGIN, {"format": FORMAT, "id": secrets.token_hex(16)})
         for item in items:
-            _remember(item, run_dir, AGREED if item.is_code and not gate.require(item.name).own else TRAINED)
+            _remember(item, run_dir, _admitted.get(item.name, TRAINED))
 
 
 def remember(document: Path, env: EnvConfig) -> None:
@@ -242,28 +282,37 @@ def _standing(item: Item, document: Path) -> str | None:
     What was made here is one's own as long as it leads to the same files, whatever is written in them by now; a stranger's as
     long as those say the same.
     """
-    keys = [_key(item, identity) for identity in (_identity(document), _text_of(document)) if identity]
-    record = next((found for key in keys if (found := _read_record(key) or _here.get(key))), None)
-    if record is None:
-        return None
-    now, before, how = _fingerprint(item), record["files"], record["how"]
+    now = _fingerprint(item)
     if item.is_code and not now:
         return None
-    is_same = now == before if how == AGREED else list(now) == list(before)
-    return how if is_same else None
+    for identity in _identities(document):
+        for how in (TRAINED, NAMED, AGREED):
+            record = _record(_key(item, identity, how))
+            if record is not None and (
+                list(now) == list(record["files"]) if how == TRAINED else now == record["files"]
+            ):
+                return how
+    return None
+
+
+def _records(item: Item, document: Path) -> Iterator[Mapping[str, Any]]:
+    """All that is remembered of a document's item, whether it still holds or not."""
+    keys = (_key(item, identity, how) for identity in _identities(document) for how in (TRAINED, NAMED, AGREED))
+    return (record for key in keys if (record := _record(key)) is not None)
+
+
+def _record(key: str) -> Mapping[str, Any] | None:
+    return _read_record(key) or _here.get(key)
+
+
+def _identities(document: Path) -> list[str]:
+    return [identity for identity in (_identity(document), _text_of(document)) if identity]
 
 
 def _remember(item: Item, document: Path, how: str, identity: str = "") -> None:
     global _trouble
-    key = _key(item, identity or _identity(document))
-    record = {
-        "format": FORMAT,
-        "key": key,
-        "how": how,
-        "document": str(document),
-        "names": item.name,
-        "files": _fingerprint(item),
-    }
+    key = _key(item, identity or _identity(document), how)
+    record = {"format": FORMAT, "key": key, "document": str(document), "names": item.name, "files": _fingerprint(item)}
     _here[key] = record
     try:
         folder = state_folder()
@@ -287,10 +336,8 @@ def _read_record(key: str) -> Mapping[str, Any] | None:
 
 
 def _is_whole(key: str, record: Any) -> bool:
-    return (
-        isinstance(record, dict) and record.get("format") == FORMAT and record.get("key") == key and record.get("how") in (TRAINED, AGREED)
-        and isinstance(record.get("files"), dict)
-    )  # fmt: skip
+    is_one = isinstance(record, dict) and record.get("format") == FORMAT and record.get("key") == key
+    return is_one and isinstance(record.get("files"), dict)
 
 
 def _hear_parent() -> None:
@@ -306,8 +353,8 @@ def _is_mine(found: os.stat_result) -> bool:
     return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & stat.S_IWOTH
 
 
-def _key(item: Item, identity: str) -> str:
-    named = [identity, *dataclasses.astuple(item)]
+def _key(item: Item, identity: str, how: str) -> str:
+    named = [how, identity, *dataclasses.astuple(item)]
     return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:40]
 
 

@@ -109,21 +109,20 @@ def dispatch(args: list[str]) -> int:
         try:
             return main_of_verb(list(rest))
         except TrustError as question:
-            if not says_yes(question):
+            if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
                 raise
+            ask(question)
 
 
-def says_yes(question: TrustError) -> bool:
-    """Ask the person whether what a stranger's run names may be used; no where there is nobody to ask."""
+def ask(question: TrustError) -> None:
+    """Ask the person whether what a stranger's run names may be used."""
     from courtside import trust
 
-    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    print(f"courtside: {question.found}.\nImport and use that? [y/N] ", end="", file=sys.stderr, flush=True)
+    words = "Import and use that? It may do whatever you may. [y/N]"
+    print(f"courtside: {question.found}.\n{words} ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        return False
+        raise ConfigError("Nothing of that was used.")
     trust.agree_to(question)
-    return True
 
 
 def take_trust(args: list[str]) -> list[str]:

@@ -102,14 +102,14 @@ def train(config: Config, *, view: View | None = None) -> PopulationResult:
 
 
 def resume(
-    run_dir: Path, *, view: View | None = None, total_timesteps: int | None = None, trust: bool = False
+    run_dir: Path, *, view: View | None = None, total_timesteps: int | None = None, trust: bool | str = False
 ) -> PopulationResult:
     """Go on with all members, each from the newest moment that it can share with others."""
     with contextlib.closing(hold(run_dir)):
         return _resume(run_dir, view, total_timesteps, trust)
 
 
-def _resume(run_dir: Path, view: View | None, total_timesteps: int | None, trust: bool) -> PopulationResult:
+def _resume(run_dir: Path, view: View | None, total_timesteps: int | None, trust: bool | str) -> PopulationResult:
     with consent(trust):
         config = runlog.open_config(run_dir)
     dirs = require_whole(run_dir, config)

@@ -449,3 +449,9 @@ def test_no_runs_yet(tmp_path):
 def test_renamed_run_is_dated_by_its_config(runs):
     (runs / "cartpole-20250102-000000-aaaaaa").rename(runs / "favourite")
     assert find_run("last", runs).name == "favourite"
+
+
+def test_settings_are_read_where_their_env_is_not_known(tmp_path):
+    """A run is looked at on machines that could not train it."""
+    runlog.write_config(tmp_path, configs.override(Config(), env_id="NotInstalledHere-v9"))
+    assert runlog.read_config(tmp_path).env.env_id == "NotInstalledHere-v9"

@@ -187,6 +187,8 @@ def tell_host(source: EnvSource, options: Mapping[str, Any] | None) -> EnvSource
 
 def targets_of(env_id: str) -> tuple[str, ...]:
     """The code that an env id names, as `gate` knows it; none for ids that lead to what is installed by its registered name."""
+    if ":" not in env_id:  # nor need it be known here: settings are read where the env is not installed too
+        return ()
     source = find_env(env_id)
     if source.kind == "module":
         return (source.name,)

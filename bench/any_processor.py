@@ -32,7 +32,7 @@ from pathlib import Path
 
 import numpy as np
 
-from courtside.backend import num_cores
+from courtside.machine import num_cores
 
 ROOT = Path(__file__).parents[1]
 AS_MAKE_TEST = ("-n", "logical", "--maxprocesses", "8", "--dist", "loadfile")

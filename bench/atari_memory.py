@@ -23,7 +23,7 @@ from turns import PEERS
 sys.path.insert(0, str(PEERS))
 from atari_task import family
 
-from courtside.hosts.memory import own_share_mb, resident_mb
+from courtside.machine import own_share_mb, resident_mb
 
 GLANCE = 0.3
 """Seconds between two looks."""

@@ -19,13 +19,15 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from courtside import __version__, backend, storage
-from courtside.config import Config
+from courtside import __version__, files
+from courtside.engines import backend
+from courtside.experiments import bands
+from courtside.experiments.bands import Band
+from courtside.experiments.population.batch import Columns, member_rows, train_members
+from courtside.experiments.verify import with_seed
 from courtside.health.verdict import VerdictTracker
-from courtside.population.batch import Columns, member_rows, train_members
-from courtside.presets import PRESETS, bands, find_preset
-from courtside.presets.bands import Band
-from courtside.verify import with_seed
+from courtside.settings.config import Config
+from courtside.settings.presets import PRESETS, find_preset
 
 FIRST_SEED = 10_001
 MANY, FEWER, LONG = 32, 16, 5_000_000
@@ -37,12 +39,12 @@ def main() -> None:
     args = read_args()
     # The nets are small: full float32 products cost nothing, and the band must not hang on what a GPU rounds away.
     jax.config.update("jax_default_matmul_precision", "highest")
-    storage.make_folder(args.out)
+    files.make_folder(args.out)
     for preset in args.presets or PRESETS:
         start = time.perf_counter()
         band = measure_band(find_preset(preset), args.seeds)
         path = args.out / f"{preset}.json"
-        storage.write_bytes(path, to_text(band).encode())
+        files.write_bytes(path, to_text(band).encode())
         passed = sum(steps is not None for steps in band.steps_to_pass)
         print(
             f"{preset}: {len(band.seeds)} seeds, {passed} passed, {time.perf_counter() - start:.0f} s, "

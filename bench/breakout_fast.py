@@ -28,9 +28,9 @@ from pathlib import Path
 
 import numpy as np
 
-from courtside import runlog
-from courtside.population.members import is_population, member_dirs
-from courtside.population.processes import SHARED_GPU, STOPPED
+from courtside.experiments.population.processes import SHARED_GPU, STOPPED
+from courtside.runs import runlog
+from courtside.runs.members import is_population, member_dirs
 
 PARTS, OUTPUT = "parts.json", "output.txt"
 WAYS = {"drawn": "--sampled", "greedy": "--deterministic"}

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from courtside import filming
-from courtside.config import override
 from courtside.engines import make_engine
-from courtside.loading import load
-from courtside.video import check_path, write_video
+from courtside.engines.loading import load
+from courtside.runs.video import check_path, write_video
+from courtside.settings.config import override
+from courtside.training import filming
 
 
 def main() -> None:

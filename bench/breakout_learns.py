@@ -21,9 +21,9 @@ import time
 import numpy as np
 
 import courtside
-from courtside.config import EnvConfig
-from courtside.events import Event, Progress
 from courtside.hosts.env_host import make_host
+from courtside.runs.events import Event, Progress
+from courtside.settings.config import EnvConfig
 
 GAME = "atari:breakout"
 NUM_ACTIONS = 4

@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from breakout_fast import describe_games, find_run, games_path, members_of
-from courtside import runlog
+from courtside.runs import runlog
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 820, 420, 52, 190, 24, 44
 INK, PALE, COLOURS = "#444", "#ddd", ("#2a6fb0", "#c2571a", "#3c8d5a", "#7a4fa3")

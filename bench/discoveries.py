@@ -20,9 +20,9 @@ import numpy as np
 
 import discoveries_plot
 import population
-from courtside.config import Config, override
 from courtside.health.verdict import Verdict
-from courtside.presets import find_preset
+from courtside.settings.config import Config, override
+from courtside.settings.presets import find_preset
 
 CURVE_POINTS = 50
 LENGTH, RETURN, EPISODES = "charts/episodic_length", "charts/episodic_return", "charts/episodes"

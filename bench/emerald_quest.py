@@ -24,11 +24,11 @@ from games import QUEST
 from homebrew import quest
 
 import courtside
-from courtside import session
-from courtside.config import Config, EnvConfig, NetConfig, PPOConfig, RunConfig, override
-from courtside.events import Event, Progress
 from courtside.hosts.env_host import make_host
 from courtside.hosts.gba.options import tell
+from courtside.runs.events import Event, Progress
+from courtside.settings.config import Config, EnvConfig, NetConfig, PPOConfig, RunConfig, override
+from courtside.training import session
 
 PER_BADGE = 10.0
 """What a badge pays."""

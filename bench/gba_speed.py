@@ -33,11 +33,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "hosts" / "gba"))
 import gba_bare
 from homebrew import busy, quest
 
-from courtside.config import EnvConfig
 from courtside.hosts.env_host import Plan, make_host
 from courtside.hosts.gba.core import Emulator, find_core
 from courtside.hosts.gba.options import tell
-from courtside.hosts.memory import own_share_mb, resident_mb
+from courtside.machine import own_share_mb, resident_mb
+from courtside.settings.config import EnvConfig
 
 FRAMES_PER_STEP = 25
 OURS, OURS_ALONE = "courtside, with picture and memory", "courtside, frames alone"

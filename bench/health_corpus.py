@@ -30,14 +30,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from courtside import backend, storage
-from courtside.config import Config, override, to_json
-from courtside.engines import MAX_CHUNK
-from courtside.episodes import Episodes
+from courtside.engines import MAX_CHUNK, backend
+from courtside.engines.episodes import Episodes
+from courtside.experiments.population.batch import Columns, member_rows, program_key
+from courtside.experiments.population.engine import PopulationEngine, members_that_fit
+from courtside.files import make_folder, write_bytes, write_json
 from courtside.health.verdict import Verdict, VerdictTracker
-from courtside.population.batch import Columns, member_rows, program_key
-from courtside.population.engine import PopulationEngine, members_that_fit
-from courtside.train import evaluation_seed
+from courtside.settings.config import Config, override, to_json
+from courtside.training.loop import evaluation_seed
 from health_setups import Setup, all_setups
 
 SPLITS = ("calibration", "test")
@@ -223,7 +223,7 @@ def poison(state: Any, who: Sequence[bool]) -> Any:
 
 def save(folder: Path, setups: Sequence[Setup], runs: Sequence[Run]) -> None:
     """Write the runs, one file for each split of the healthy and of the sick ones, and what they are."""
-    storage.make_folder(folder)
+    make_folder(folder)
     files: dict[str, dict[str, np.ndarray]] = defaultdict(dict)
     index, groups = [], by_label(runs)
     for setup in setups:
@@ -236,8 +236,8 @@ def save(folder: Path, setups: Sequence[Setup], runs: Sequence[Run]) -> None:
     for name, arrays in files.items():
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)  # pyright: ignore[reportArgumentType]
-        storage.write_bytes(folder / f"{name}.npz", buffer.getvalue())
-    storage.write_json(folder / "index.json", index)
+        write_bytes(folder / f"{name}.npz", buffer.getvalue())
+    write_json(folder / "index.json", index)
 
 
 def make_arrays(label: str, runs: Sequence[Run]) -> dict[str, np.ndarray]:

@@ -7,9 +7,9 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from courtside.config import Config, EnvConfig, MAD4PGConfig, NetConfig, RunConfig, Threshold, override
-from courtside.config_groups import Algo
-from courtside.presets import find_preset
+from courtside.settings.config import Config, EnvConfig, MAD4PGConfig, NetConfig, RunConfig, Threshold, override
+from courtside.settings.groups import Algo
+from courtside.settings.presets import find_preset
 
 MISSED = -300.0
 """Return of a pendulum that is not held upright: noise and swinging up cost about 150 to 250."""

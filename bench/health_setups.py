@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from courtside.config import Config, EnvConfig, PPOConfig, RunConfig, Threshold, override
 from courtside.envs.multigrid.state import Action
-from courtside.presets import PRESETS
-from courtside.schedules import parse_schedule
+from courtside.settings.config import Config, EnvConfig, PPOConfig, RunConfig, Threshold, override
+from courtside.settings.presets import PRESETS
+from courtside.settings.schedules import parse_schedule
 from health_family import family_setups
 
 RETURN = "charts/episodic_return"

@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from courtside.config import from_json
 from courtside.health.diagnose import diagnose
 from courtside.health.findings import Finding
 from courtside.health.history import Case, from_columns, make_case
+from courtside.settings.config import from_json
 from health_corpus import EVALS, SPLITS
 
 FOUND_AIM, FLAGGED_AIM = 0.90, 0.05

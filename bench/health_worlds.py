@@ -11,11 +11,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray
 
-from courtside.envs.base import Env, EnvSpec, make_timestep
-from courtside.registry import make_jax_env
+from courtside.envs.base import Env, make_timestep
+from courtside.settings.values import split_words
+from courtside.settings.worlds import make_jax_env
 from courtside.spaces import Box, Space
-from courtside.types import Obs, TimeStep
-from courtside.words import split_words
+from courtside.types import EnvSpec, Obs, TimeStep
 
 
 @dataclass(frozen=True)

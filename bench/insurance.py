@@ -16,7 +16,7 @@ from pathlib import Path
 from safetensors import numpy as safetensors
 
 import courtside
-from courtside import checkpoint, runlog
+from courtside.runs import checkpoint, runlog
 
 FORGETFUL = {"learning_rate": "1e-2", "anneal_lr": False, "clip_coef": "10", "total_timesteps": 500_000}
 WITHIN = 0.95

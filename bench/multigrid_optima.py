@@ -20,7 +20,7 @@ from courtside.envs.multigrid.world import GridWorld
 from courtside.envs.multigrid.worlds.blocked_unlock_pickup import BlockedUnlockPickup
 from courtside.envs.multigrid.worlds.locked_hallway import LockedHallway
 from courtside.envs.multigrid.worlds.red_blue_doors import RedBlueDoors
-from courtside.keys import make_key
+from courtside.types import make_key
 
 WORLDS = {
     "red-blue-doors-6x6": RedBlueDoors(size=6),

@@ -23,9 +23,9 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from courtside import rollout
 from courtside.algos import ppo
-from courtside.ops import losses
+from courtside.algos.ops import losses
+from courtside.engines import rollout
 
 WANTED = 8
 CARTPOLE, PENDULUM, PAIR = "cartpole", "pendulum", "redblue-pair"
@@ -196,7 +196,7 @@ def run_try(name: str, preset: str, num_seeds: int, seed: int) -> dict[str, Any]
 def try_one(name: str, preset: str, num_seeds: int, seed: int) -> int:
     if name != "none":
         ALL[name].plant()
-    from courtside.verify import to_json, verify
+    from courtside.experiments.verify import to_json, verify
 
     print(json.dumps(to_json(verify(preset, num_seeds, seed))))
     return 0

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from courtside.config import Config, Threshold, override
 from courtside.engines import make_engine
 from courtside.engines.jax_engine import JaxEngine
+from courtside.experiments.population.batch import Columns, member_rows, train_members
 from courtside.health.verdict import Verdict, VerdictTracker
-from courtside.population.batch import Columns, member_rows, train_members
+from courtside.settings.config import Config, Threshold, override
 
 __all__ = ["Trained", "judge", "make_jax_engine", "train_all"]
 

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import population
-from courtside.config import Config, override
-from courtside.events import Compiled, Evaluated, Event, Progress
 from courtside.health.verdict import Verdict, VerdictTracker
-from courtside.presets import find_preset
+from courtside.runs.events import Compiled, Evaluated, Event, Progress
+from courtside.settings.config import Config, override
+from courtside.settings.presets import find_preset
 
 
 class PassClock:

@@ -13,9 +13,9 @@ import tempfile
 import time
 
 import courtside
-from courtside import backend
-from courtside.health import prove
-from courtside.presets import find_preset
+from courtside.engines import backend
+from courtside.experiments import prove
+from courtside.settings.presets import find_preset
 
 CASES = {
     "learning rate x 100": ({"learning_rate": "0.1"}, {"learning rate / 10", "learning rate / 30"}),

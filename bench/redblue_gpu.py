@@ -21,12 +21,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from courtside import backend, rollout
-from courtside.config import Config, override
-from courtside.engines import MAX_CHUNK, Rows
+from courtside.engines import MAX_CHUNK, Rows, backend, rollout
 from courtside.engines.jax_engine import JaxEngine
 from courtside.health.verdict import VerdictTracker, sentence
-from courtside.presets import find_preset
+from courtside.settings.config import Config, override
+from courtside.settings.presets import find_preset
 from population import make_jax_engine
 
 NUM_WINDOWS = 8

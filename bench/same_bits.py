@@ -11,9 +11,8 @@ import hashlib
 import jax
 import numpy as np
 
-from courtside import backend
-from courtside.config import Config, override
-from courtside.engines import make_engine
+from courtside.engines import backend, make_engine
+from courtside.settings.config import Config, override
 
 SHAPES = ((8, 128), (256, 32), (4096, 32))
 

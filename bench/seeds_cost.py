@@ -19,11 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from courtside import backend, runlog, session
-from courtside.config import Config, override
-from courtside.events import Compiled, Event
-from courtside.population.members import member_dirs
-from courtside.presets import find_preset
+from courtside.engines import backend
+from courtside.runs import runlog
+from courtside.runs.events import Compiled, Event
+from courtside.runs.members import member_dirs
+from courtside.settings.config import Config, override
+from courtside.settings.presets import find_preset
+from courtside.training import session
 
 
 class CompileClock:

@@ -25,12 +25,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "hosts" / "emerald"
 from homebrew import busy
 from plain_state import make_pokemon, make_state
 
-from courtside import train
-from courtside.config import Config, override
-from courtside.hosts.emerald.rewards import make_rewards
 from courtside.hosts.gba.core import Emulator
-from courtside.presets import find_preset
-from courtside.runlog import RunLog
+from courtside.hosts.gba.emerald.rewards import make_rewards
+from courtside.runs.runlog import RunLog
+from courtside.settings.config import Config, override
+from courtside.settings.presets import find_preset
+from courtside.training import loop
 
 FRAMES_PER_STEP = 25
 
@@ -60,9 +60,9 @@ def logging_cost() -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         config = plain_config(folder)
         log, spent, trained, rows = RunLog.create(config), 0.0, 0.0, 0
-        for event in train.run(config):
+        for event in loop.run(config):
             took = seconds(lambda event=event: log.on(event))
-            if isinstance(event, train.Progress):
+            if isinstance(event, loop.Progress):
                 spent, trained, rows = spent + took, trained + event.seconds, rows + len(event.rows)
         log.close()
     return 1000 * spent / rows, 1000 * trained / rows

@@ -21,13 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from courtside import backend
-from courtside.config import Config, Threshold, override
-from courtside.engines import MAX_CHUNK
+from courtside.engines import MAX_CHUNK, backend
+from courtside.experiments.population.batch import group_by_program, member_rows
+from courtside.experiments.population.engine import PopulationEngine
 from courtside.health.verdict import VerdictTracker
-from courtside.population.batch import group_by_program, member_rows
-from courtside.population.engine import PopulationEngine
-from courtside.presets import find_preset
+from courtside.settings.config import Config, Threshold, override
+from courtside.settings.presets import find_preset
 
 EPISODES = 64
 EVALUATION_SEED = 12_345

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from courtside.envs.tennis.world import Tennis
 from courtside.envs.wrappers import draw_fresh, start_episode, step_episode
-from courtside.keys import KEY_KIND
+from courtside.types import KEY_KIND
 
 
 def walk(env: Tennis, num_envs: int, num_steps: int, state: Any, key: jax.Array) -> tuple[Any, jax.Array]:

@@ -20,9 +20,9 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from courtside import checkpoint, runlog
 from courtside.errors import CourtsideError
-from courtside.population.members import is_population, member_dirs
+from courtside.runs import checkpoint, runlog
+from courtside.runs.members import is_population, member_dirs
 
 LEFT = (".*", "events.out.tfevents.*", "wall.png", "stage.safetensors", "proof.json", "process.log")
 """Files that stay behind, by name."""

@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from courtside.statistics import wilson_interval
+from courtside.health.statistics import wilson_interval
 
 STUDENT = {
     "learning_rate": "3e-4", "gamma": 0.98, "gae_lambda": 0.97, "clip_coef": "0.25", "ent_coef": "0.01", "vf_coef": 0.6,

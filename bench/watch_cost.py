@@ -20,8 +20,8 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import courtside
-from courtside import wall
-from courtside.events import Event, Progress
+from courtside.runs.events import Event, Progress
+from courtside.training import wall
 from watch_speed import Server
 
 ASK_SECONDS = 0.33

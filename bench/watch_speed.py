@@ -23,9 +23,9 @@ import urllib.request
 from pathlib import Path
 from urllib.parse import urlencode
 
-from courtside import runlog
-from courtside.config import Config, override
-from courtside.presets import PRESETS
+from courtside.runs import runlog
+from courtside.settings.config import Config, override
+from courtside.settings.presets import PRESETS
 
 METRICS = [
     "charts/episodic_return", "charts/episodic_length", "charts/episodes", "charts/truncated", "charts/reward",

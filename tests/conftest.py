@@ -63,7 +63,7 @@ jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
-from courtside import gate  # noqa: E402
+from courtside.settings import gate  # noqa: E402
 
 settings.register_profile("courtside", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("courtside")

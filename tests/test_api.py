@@ -10,7 +10,7 @@ import pytest
 
 import courtside
 from courtside.errors import CheckpointError, ConfigError, EnvContractError
-from courtside.events import Finished
+from courtside.runs.events import Finished
 
 SMALL = {"total_timesteps": 8192, "num_envs": 4, "num_steps": 32, "eval_episodes": 4, "tensorboard": False}
 
@@ -26,11 +26,11 @@ def test_import_is_light():
 
 
 def test_train_is_both_the_function_and_the_module_of_the_loop():
-    from courtside import train
-    from courtside.train import run
+    from courtside.training import loop
+    from courtside.training.loop import run
 
-    assert train.run is run
-    assert callable(train)
+    assert loop.run is run
+    assert callable(loop)
     assert callable(courtside.evaluate)
 
 

@@ -12,8 +12,8 @@ import ours
 
 
 def walk_envs(args) -> list[float]:
-    from courtside.config import EnvConfig
     from courtside.hosts.env_host import make_host
+    from courtside.settings.config import EnvConfig
 
     host = make_host(f"atari:{task.GAME}", args.num_envs, EnvConfig(workers=args.workers), packed=True)
     host.reset(args.seed)
@@ -23,10 +23,9 @@ def walk_envs(args) -> list[float]:
 
 
 def train(args) -> list[float]:
-    from courtside import backend
-    from courtside.config import override
-    from courtside.engines import make_engine
-    from courtside.presets import find_preset
+    from courtside.engines import backend, make_engine
+    from courtside.settings.config import override
+    from courtside.settings.presets import find_preset
 
     shape = {"num_envs": args.num_envs, "num_steps": args.num_steps, "staleness": args.staleness}
     config = override(find_preset(args.preset), seed=args.seed, eval_every=0, **shape)

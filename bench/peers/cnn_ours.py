@@ -16,7 +16,7 @@ import mad4pg_task as task
 
 def make_config(seed: int):
     """The zoo's settings for Atari."""
-    from courtside.config import Config, override
+    from courtside.settings.config import Config, override
 
     return override(
         Config(),
@@ -109,8 +109,8 @@ def learning(config, way: str, epochs: int):
     import jax
     from jax.flatten_util import ravel_pytree
 
-    from courtside import cores
     from courtside.algos import ppo
+    from courtside.algos.nets import cores
 
     setup, params = make_learner(config, way)
     flat, unravel = ravel_pytree(params)
@@ -133,7 +133,7 @@ def acting(config, way: str, count: int):
     """A function that makes one forward pass and waits for it."""
     import jax
 
-    from courtside import backend
+    from courtside.engines import backend
 
     _, params = make_learner(config, way)
     rows = random_rows(count, config.run.seed)
@@ -148,7 +148,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.threads:
         os.environ["NPROC"] = str(args.threads)
-    from courtside import backend
+    from courtside.engines import backend
 
     config = make_config(args.seed)
     backend.start(config)

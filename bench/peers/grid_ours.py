@@ -10,7 +10,7 @@ import jax
 
 from courtside.envs.multigrid import catalogue
 from courtside.envs.wrappers import start_episode, step_episode
-from courtside.keys import KEY_KIND
+from courtside.types import KEY_KIND
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ STEPS_PER_CALL = 64
 
 def make_config(seed: int):
     """The sizes and settings that all peers are given."""
-    from courtside.config import Config, override
+    from courtside.settings.config import Config, override
 
     return override(
         Config(),
@@ -69,8 +69,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.threads:
         os.environ["NPROC"] = str(args.threads)
-    from courtside import backend
-    from courtside.engines import make_engine
+    from courtside.engines import backend, make_engine
 
     config = make_config(args.seed)
     backend.start(config)

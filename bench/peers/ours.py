@@ -19,8 +19,8 @@ MAX_LENGTH = 1024
 
 def make_config(args):
     """The settings that all peers are given, or those of a preset."""
-    from courtside.config import Config, override
-    from courtside.presets import find_preset
+    from courtside.settings.config import Config, override
+    from courtside.settings.presets import find_preset
 
     endless = {"seed": args.seed, "eval_every": 0, "total_timesteps": 2**40, "deterministic": not args.any_order}
     if args.preset:
@@ -48,7 +48,7 @@ def make_config(args):
 
 def measure(args, engine, steps_per_update):
     """Windows of whole chunks, as `train.run` paces them."""
-    from courtside.train import Pace
+    from courtside.training.loop import Pace
 
     state, pace = engine.init(), Pace(engine.chunk_factor, engine.chunk_grain)
     state, _ = engine.run_chunk(state, 1)
@@ -76,8 +76,7 @@ def main() -> None:
     args = parser.parse_args()
     import jax
 
-    from courtside import backend
-    from courtside.engines import make_engine
+    from courtside.engines import backend, make_engine
 
     jax.config.update("jax_enable_compilation_cache", bool(args.cache))
     if args.cache:

@@ -1,5 +1,7 @@
 """`python -m courtside` is the same as `courtside`."""
 
+from __future__ import annotations
+
 import sys
 
 from courtside.cli import main

@@ -13,18 +13,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from courtside import presets, registry, runlog
-from courtside.config import Config, override
-from courtside.evaluate import EvalResult, evaluate_run
-from courtside.events import Notice
-from courtside.loading import LoadedRun, load
-from courtside.session import Result, View
-from courtside.session import train as train_session
-from courtside.trust import admit_config, consent
+from courtside.engines.loading import LoadedRun, load
+from courtside.experiments.start import train as train_session
+from courtside.runs import runlog
+from courtside.runs.events import Notice
+from courtside.runs.trust import admit_base, admit_config, consent
+from courtside.settings import presets, worlds
+from courtside.settings.config import Config, override
+from courtside.training.evaluate import EvalResult, evaluate_run
+from courtside.training.session import Result, View
 
 if TYPE_CHECKING:
+    from courtside.experiments.population.session import PopulationResult
     from courtside.health.findings import Finding
-    from courtside.population.session import PopulationResult
+
 
 __all__ = ["EvalResult", "LoadedRun", "Result", "diagnose", "evaluate", "load", "train"]
 
@@ -52,10 +54,10 @@ def _find_base(preset: str | Config | None, settings: dict[str, Any]) -> tuple[C
     """What the settings are changes to, with what it names let in, and what the user should know about it."""
     if not isinstance(preset, Config):
         base, notes = presets.find_base(preset, settings.get("env_id"), settings.get("algo"))
-        presets.admit_base(preset, base, settings)
+        admit_base(preset, base, settings)
         return base, notes
     if (env_id := settings.get("env_id")) is not None:
-        registry.stand_for(env_id)
+        worlds.stand_for(env_id)
     else:
         admit_config(preset.env)
     return preset, []

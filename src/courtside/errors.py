@@ -1,5 +1,7 @@
 """The errors a user can cause; each message says what was found, what was expected and what to do."""
 
+from __future__ import annotations
+
 
 class CourtsideError(Exception):
     """Base of every error that is the user's to mend: printed as one sentence, exit status 2."""

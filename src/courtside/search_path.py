@@ -5,6 +5,8 @@ says, so that a file in such a folder would otherwise be imported by its name al
 out, and the guard stands, as soon as this is imported, which is before anything else of ours.
 """
 
+from __future__ import annotations
+
 import _frozen_importlib_external
 import _thread
 import os

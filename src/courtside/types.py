@@ -1,15 +1,65 @@
-"""Every pytree that crosses a module, and the key to their dimensions.
-
-P population, T time (steps of one rollout), B envs, A agents, D features, U action size, N atoms.
-Order is P, T, B, A, rest. A single-agent world has A = 1. `*batch` stands for the leading axes that happen to be there.
-"""
+"""Random keys: one kind everywhere, so that a run does not depend on how JAX happens to be configured."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
+
+from courtside.spaces import Space
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvSpec:
+    """What a world promises; static, so that shapes are known before anything is compiled."""
+
+    name: str
+    observation: Space
+    """What one agent sees."""
+    action: Space
+    """What one agent may do."""
+    num_agents: int = 1
+    time_limit: int | None = None
+    """Steps after which an episode is truncated; None where the world ends its episodes itself."""
+    agent_names: tuple[str, ...] = ()
+    """What the agents are called, in order; a team's members share what stands before the last underscore (`red_0`)."""
+    per_agent: tuple[tuple[Space, Space], ...] = ()
+    """Observation and action of each agent, only where they are unlike (worlds outside JAX); else empty."""
+    tells_games: bool = False
+    """Whether a game can be several episodes, one for each life, so that its end and score are told apart (Atari)."""
+    told_names: tuple[str, ...] = ()
+    """What a world outside JAX says at the end of each episode, a number each; JAX worlds have `TimeStep.info`."""
+    made_of: str = ""
+    """What the world is made of that its name does not tell, such as a cartridge by its hash: a run goes on with the same."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A name for every agent, made up where the world gives none."""
+        return self.agent_names or tuple(f"agent_{i}" for i in range(self.num_agents))
+
+
+KEY_KIND = "threefry2x32"
+"""Two words a key; the same numbers alone and under vmap, which faster kinds do not promise."""
+
+
+def make_key(seed: Any) -> PRNGKeyArray:
+    """A key from a whole number, traced or not."""
+    return jax.random.key(seed, impl=KEY_KIND)
+
+
+def is_key(leaf: Any) -> bool:
+    """Whether a leaf of a state holds random keys."""
+    return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def numbers_of(leaf: Any) -> Any:
+    """The numbers behind a leaf: random keys as words."""
+    return jax.random.key_data(leaf) if is_key(leaf) else leaf
+
 
 Obs = PyTree[Array]
 """What the agents see: arrays with leading axes `*batch A`, as nested as the env's observation space."""

@@ -10,10 +10,10 @@ from courtside.algos import mad4pg, ppo
 from courtside.algos.algorithm import algorithm_of, check_action, decode, make_hyper, without_learning
 from courtside.algos.setup import make_setup
 from courtside.algos.team import make_team
-from courtside.config import Config, override
-from courtside.envs.base import EnvSpec
 from courtside.errors import ConfigError
+from courtside.settings.config import Config, override
 from courtside.spaces import Box, Discrete, MultiDiscrete
+from courtside.types import EnvSpec
 from tree_equality import assert_bit_equal
 
 FAMILY = override(Config(), algo="d4pg", hidden_sizes=(4,))

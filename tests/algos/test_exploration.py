@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from courtside import backend
 from courtside.algos import exploration
-from courtside.nets.deterministic import make_actor
+from courtside.algos.nets.deterministic import make_actor
+from courtside.engines import backend
 from rounding import rounding
 from tree_equality import assert_bit_equal, assert_close, differs
 

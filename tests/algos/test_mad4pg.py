@@ -12,15 +12,14 @@ import numpy_mad4pg as slow
 import optax
 import pytest
 
-from courtside import backend
 from courtside.algos import aftermath, mad4pg, off_policy, team
-from courtside.config import Config, override
-from courtside.envs.base import EnvSpec
-from courtside.ops.noise import annealed_scale
-from courtside.ops.nstep import Entries
-from courtside.replay import ring
+from courtside.algos.ops.noise import annealed_scale
+from courtside.algos.ops.nstep import Entries
+from courtside.algos.replay import ring
+from courtside.engines import backend
+from courtside.settings.config import Config, override
 from courtside.spaces import Box
-from courtside.types import EpisodeEnd, Rollout
+from courtside.types import EnvSpec, EpisodeEnd, Rollout
 from tree_equality import assert_bit_equal, assert_close, differs
 
 M, T, B, D, U = 4, 2, 3, 3, 2

@@ -14,16 +14,16 @@ import numpy as np
 import numpy_ppo
 import pytest
 
-from courtside import rollout
 from courtside.algos import ppo, team, vitals
+from courtside.algos.nets import distributions
+from courtside.algos.ops.permutation import random_order
 from courtside.algos.setup import make_setup
-from courtside.config import Config, NetConfig, PPOConfig, override
-from courtside.envs.base import EnvSpec, make_timestep
-from courtside.nets import distributions
-from courtside.ops.permutation import random_order
-from courtside.preprocess import OBS_CLIP, REWARD_CLIP
+from courtside.encoding import OBS_CLIP, REWARD_CLIP
+from courtside.engines import rollout
+from courtside.envs.base import make_timestep
+from courtside.settings.config import Config, NetConfig, PPOConfig, override
 from courtside.spaces import Box, Discrete, MultiDiscrete
-from courtside.types import Rollout, RunningStats
+from courtside.types import EnvSpec, Rollout, RunningStats
 from rounding import rounding
 from tree_equality import as_numpy, assert_bit_equal, differs
 

@@ -10,9 +10,9 @@ import numpy_ppo
 import pytest
 
 from courtside.algos import ppo
+from courtside.algos.nets import distributions
 from courtside.algos.setup import make_setup
-from courtside.config import Config, override
-from courtside.nets import distributions
+from courtside.settings.config import Config, override
 from courtside.spaces import Box, Discrete, MultiDiscrete
 
 OBSERVATION, M = Box(-1.0, 1.0, (5,)), 24

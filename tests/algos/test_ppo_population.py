@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from courtside import rollout
 from courtside.algos import ppo, team
-from courtside.config import Config, override
+from courtside.engines import rollout
 from courtside.engines.jax_engine import init_run
-from courtside.registry import make_jax_env
+from courtside.settings.config import Config, override
+from courtside.settings.worlds import make_jax_env
 from tree_equality import as_numpy, assert_close
 
 CONFIG = override(

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from courtside import preprocess
+from courtside import encoding
 from courtside.algos import ppo
-from courtside.config import Config, override
 from courtside.engines.jax_engine import JaxEngine
 from courtside.envs import probe
+from courtside.settings.config import Config, override
 
 GAMMA = 0.9
 NUM_UPDATES = 400
@@ -29,7 +29,7 @@ def learned(kind):
     env = kind()
     engine = JaxEngine(CONFIG, env)
     state, rows = engine.run_chunk(engine.init(), NUM_UPDATES)
-    features = preprocess.encode(env.spec.observation, env.probe_obs(), jnp)
+    features = encoding.encode(env.spec.observation, env.probe_obs(), jnp)
     (setup,), (learner,) = engine.team.groups, state.learners
     action, _ = ppo.act_greedily(dataclasses.replace(setup, packed=False), learner.policy, features, ())
     return env, np.asarray(learner.params.value(features)), np.asarray(action), rows
@@ -72,6 +72,6 @@ def test_every_learner_started_without_the_answer():
     env = probe.MultiChoice()
     engine = JaxEngine(CONFIG, env)
     params = engine.init().learners[0].params
-    features = preprocess.encode(env.spec.observation, env.probe_obs(), jnp)
+    features = encoding.encode(env.spec.observation, env.probe_obs(), jnp)
     assert np.abs(np.asarray(params.value(features)) - 1).max() > 0.3
     assert jax.tree.all(jax.tree.map(lambda x: bool(jnp.all(jnp.isfinite(x))), params))

@@ -8,15 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from courtside import rollout
 from courtside.algos import ppo, recurrence, team
+from courtside.algos.nets import distributions, recurrent
 from courtside.algos.setup import batch_features
-from courtside.config import Config, override
+from courtside.engines import rollout
 from courtside.engines.jax_engine import init_run
-from courtside.envs.base import EnvSpec, make_timestep
+from courtside.envs.base import make_timestep
 from courtside.errors import ConfigError
-from courtside.nets import distributions, recurrent
+from courtside.settings.config import Config, override
 from courtside.spaces import Box, Discrete
+from courtside.types import EnvSpec
 from tree_equality import assert_close
 
 T, B, A, L, H = 6, 4, 2, 3, 6

@@ -11,10 +11,9 @@ import pytest
 
 from courtside.algos import ppo, team
 from courtside.algos.setup import batch_features
-from courtside.config import Config, override
-from courtside.envs.base import EnvSpec
+from courtside.settings.config import Config, override
 from courtside.spaces import Box, Discrete
-from courtside.types import Rollout, RunningStats
+from courtside.types import EnvSpec, Rollout, RunningStats
 from tree_equality import assert_bit_equal, assert_close, differs
 
 T, B, A, D = 6, 4, 2, 3

@@ -7,7 +7,7 @@ import pytest
 
 from courtside.algos import ppo, vitals
 from courtside.algos.setup import make_setup
-from courtside.config import Config, override
+from courtside.settings.config import Config, override
 from courtside.spaces import Box, Cells, Dict, Discrete
 from courtside.types import Rollout
 

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from courtside import checkpoint, config, presets, runlog, session
-from courtside.events import Settled
+from courtside.runs import checkpoint, runlog
+from courtside.runs.events import Settled
+from courtside.settings import config, presets
+from courtside.training import session
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 import travel

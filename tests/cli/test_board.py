@@ -4,9 +4,9 @@ import math
 import pytest
 
 from courtside.cli.board import Board
-from courtside.config import Threshold, override
-from courtside.events import Compiled, Compiling, Evaluated, Evaluating, Finished, Progress, Started
-from courtside.presets import find_preset
+from courtside.runs.events import Compiled, Compiling, Evaluated, Evaluating, Finished, Progress, Started
+from courtside.settings.config import Threshold, override
+from courtside.settings.presets import find_preset
 
 CONFIG = dataclasses.replace(
     override(find_preset("cartpole"), num_envs=1, num_steps=100, total_timesteps=1050),

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from made_rows import rows
 
-from courtside import runlog
 from courtside.cli import main
 from courtside.cli.doctor import closing_lines, examine
-from courtside.config import Config, override
-from courtside.presets import find_preset
+from courtside.runs import runlog
+from courtside.settings.config import Config, override
+from courtside.settings.presets import find_preset
 
 CONFIG = override(find_preset("cartpole"), num_envs=4, num_steps=128, total_timesteps=512 * 60)
 

@@ -2,22 +2,23 @@ import json
 
 import pytest
 
-from courtside import registry, spaces
+from courtside import spaces
 from courtside.cli import main
+from courtside.settings import worlds
 
 
 def test_every_world_is_listed_with_what_it_is(capsys):
     assert main(["envs"]) == 0
     page = capsys.readouterr().out
     lines = {line.split()[0]: line for line in page.splitlines() if line.strip()}
-    for entry in registry.ENVS:
+    for entry in worlds.ENVS:
         assert entry.about in lines[entry.name]
     assert lines["cartpole"].endswith(" CartPole-v1")
     assert " 500 " in lines["cartpole"]
     assert "one of 2 " in lines["cartpole"]
     assert "gym:NAME" in page
     assert "pz:module" in page
-    groups = [page.index(f"{group}: {about}") for group, about in registry.GROUPS.items()]
+    groups = [page.index(f"{group}: {about}") for group, about in worlds.GROUPS.items()]
     assert groups == sorted(groups)
     assert "module:Class" in page
 
@@ -25,9 +26,9 @@ def test_every_world_is_listed_with_what_it_is(capsys):
 def test_json_holds_the_complete_spaces(capsys):
     assert main(["envs", "--json"]) == 0
     records = {record["name"]: record for record in json.loads(capsys.readouterr().out)}
-    assert list(records) == [entry.name for entry in registry.ENVS]
+    assert list(records) == [entry.name for entry in worlds.ENVS]
     for name, record in records.items():
-        spec = registry.make_jax_env(name).spec
+        spec = worlds.make_jax_env(name).spec
         assert spaces.from_json(record["observation"]) == spec.observation
         assert spaces.from_json(record["action"]) == spec.action
         assert (record["num_agents"], record["time_limit"]) == (spec.num_agents, spec.time_limit)

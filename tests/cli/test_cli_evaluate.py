@@ -5,12 +5,13 @@ import shutil
 import jax
 import pytest
 
-from courtside import checkpoint, preprocess, runlog
 from courtside.algos import team
 from courtside.cli import main
-from courtside.config import override
 from courtside.engines import make_engine
-from courtside.presets import find_preset
+from courtside.runs import checkpoint, runlog
+from courtside.runs.pipeline import describe_pipeline
+from courtside.settings.config import override
+from courtside.settings.presets import find_preset
 
 
 def evaluate(run, capsys, *args: str) -> dict:
@@ -57,7 +58,7 @@ def test_each_agent_and_the_worlds_own_means_are_told(tmp_path, capsys):
 def test_actors_that_draw_nothing_are_said_to_play_their_own_actions(tmp_path, capsys):
     config = override(find_preset("duo-meet"), hidden_sizes=(4,), num_envs=2)
     with contextlib.closing(make_engine(config)) as engine:
-        pipeline = preprocess.describe_pipeline(config, engine.spec)
+        pipeline = describe_pipeline(config, engine.spec)
         policies = team.init(engine.team, jax.random.key(1)).policy
     runlog.write_config(tmp_path, config)
     meta = {"pipeline": pipeline, "step": 1, "update": 1}

@@ -1,9 +1,9 @@
 import json
 
 from courtside.cli import main
-from courtside.config import from_json, override
-from courtside.presets import PRESETS, find_preset
-from courtside.presets.files import write_preset
+from courtside.settings.config import from_json, override
+from courtside.settings.presets import PRESETS, find_preset
+from courtside.settings.presets.files import write_preset
 
 
 def test_presets_are_listed_with_what_they_are_judged_by(capsys):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from courtside.cli import main
-from courtside.stop_signals import STOPPING
+from courtside.training.stop_signals import STOPPING
 from waiting import PATIENCE
 
 ENDLESS = (

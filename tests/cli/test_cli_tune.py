@@ -10,8 +10,8 @@ import pytest
 
 from courtside.cli import main
 from courtside.cli.tune import find_search, read_rows
-from courtside.presets import find_preset
-from courtside.presets.files import write_preset
+from courtside.settings.presets import find_preset
+from courtside.settings.presets.files import write_preset
 from waiting import PATIENCE
 
 

@@ -7,11 +7,11 @@ import pytest
 from rich.console import Console
 
 from courtside.cli.closing import exit_status, next_commands, print_closing, verdict_table
-from courtside.config import Threshold, override
 from courtside.health.verdict import VerdictTracker
-from courtside.presets import find_preset
-from courtside.session import Result
-from courtside.stopping import ScoreStop
+from courtside.settings.config import Threshold, override
+from courtside.settings.presets import find_preset
+from courtside.training.session import Result
+from courtside.training.stopping import ScoreStop
 
 CONFIG = find_preset("cartpole")
 RUN = Path("runs") / "my run"

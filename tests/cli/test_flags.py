@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from courtside.cli.flags import read_config, split
-from courtside.config import Config, override
 from courtside.errors import ConfigError
-from courtside.presets import PRESETS, find_preset
+from courtside.settings.config import Config, override
+from courtside.settings.presets import PRESETS, find_preset
 
 PARTS = ("run", "env", "net", "ppo")
 

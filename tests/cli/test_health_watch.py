@@ -11,9 +11,9 @@ from rich.console import Console
 from courtside.cli import health_watch
 from courtside.cli.health_watch import MAX_ROWS, HealthWatch, Track, find
 from courtside.cli.view import LiveView, PlainView, live_block
-from courtside.config import override
-from courtside.events import Finished, Progress, Started
-from courtside.presets import find_preset
+from courtside.runs.events import Finished, Progress, Started
+from courtside.settings.config import override
+from courtside.settings.presets import find_preset
 
 CONFIG = override(find_preset("cartpole"), num_envs=4, num_steps=128, total_timesteps=512 * 100)
 

@@ -11,7 +11,7 @@ import urllib.request
 import pytest
 
 from courtside.cli.page_beside import page_beside
-from courtside.config import Config, override
+from courtside.settings.config import Config, override
 from waiting import PATIENCE, wait_until
 
 

@@ -5,8 +5,8 @@ import io
 from rich.console import Console
 
 from courtside.cli.population_table import print_results
-from courtside.population.curves import make_curves
-from courtside.population.results import Member, Results, make_passes, make_spread, sentence
+from courtside.experiments.population.curves import make_curves
+from courtside.experiments.population.results import Member, Results, make_passes, make_spread, sentence
 
 
 def member(i: int, **changes) -> Member:

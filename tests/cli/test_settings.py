@@ -6,10 +6,10 @@ import pytest
 from rich.console import Console
 
 from courtside.cli.settings import SIZES, meanings, memory_line, setting_rows, settings_lines, settings_table
-from courtside.config import Config, EnvConfig, RunConfig, override
-from courtside.config_groups import Algo
-from courtside.events import Started
-from courtside.presets import find_preset
+from courtside.runs.events import Started
+from courtside.settings.config import Config, EnvConfig, RunConfig, override
+from courtside.settings.groups import Algo
+from courtside.settings.presets import find_preset
 
 
 @pytest.mark.parametrize("algo", ["ppo", "mad4pg"])

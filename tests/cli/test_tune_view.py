@@ -9,11 +9,11 @@ import pytest
 from rich.console import Console
 
 from courtside.cli import tune_view
-from courtside.config import to_json
-from courtside.events import Notice
-from courtside.presets import find_preset
-from courtside.tune import news, session, space
-from courtside.tune.trials import FinalRow, Search, Stage, Trial
+from courtside.experiments.tune import news, session, space
+from courtside.experiments.tune.trials import FinalRow, Search, Stage, Trial
+from courtside.runs.events import Notice
+from courtside.settings.config import to_json
+from courtside.settings.presets import find_preset
 
 CONFIG = find_preset("redblue")
 SPACE = space.make_space(CONFIG)

@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from courtside.cli.view import LiveView, PlainView, live_block, make_view, progress_line
-from courtside.config import override
-from courtside.events import Compiled, Compiling, Evaluated, Evaluating, Finished, Notice, Progress, Started
-from courtside.presets import find_preset
+from courtside.runs.events import Compiled, Compiling, Evaluated, Evaluating, Finished, Notice, Progress, Started
+from courtside.settings.config import override
+from courtside.settings.presets import find_preset
 
 CONFIG = override(find_preset("cartpole"), num_envs=4, num_steps=128, num_minibatches=4, total_timesteps=512 * 10)
 STARTED = Started(CONFIG, {"envs": 0.1, "network": 0.5}, "cpu:0", notes=("Episodes restart.",))

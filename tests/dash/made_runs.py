@@ -6,8 +6,8 @@ import json
 import math
 from pathlib import Path
 
-from courtside import runlog
-from courtside.config import Config, Threshold, override
+from courtside.runs import runlog
+from courtside.settings.config import Config, Threshold, override
 
 THRESHOLD = Threshold("charts/episodic_return", ">=", 0.5, window_steps=1_000)
 

@@ -14,10 +14,10 @@ from served import serve
 from test_groups import POPULATION, make_population
 from test_server import HOLDER
 
-from courtside import knobs, runlog
 from courtside.dash import liveness
-from courtside.knobs import Wish
-from courtside.turns import turns_of
+from courtside.runs import knobs, runlog
+from courtside.runs.knobs import Wish
+from courtside.settings.turns import turns_of
 from waiting import PATIENCE, wait_until
 
 LIVE, DEAD = "live-20260101-000000-000000", "dead-20260102-000000-000000"

@@ -8,7 +8,7 @@ from chromium import awake, courtside, needs_browser, page_server, patient
 from made_runs import make_run, write_rows
 from test_groups import POPULATION, SEARCH, make_population, make_search
 
-from courtside import runlog
+from courtside.runs import runlog
 from waiting import wait_until
 
 pytestmark = needs_browser

@@ -12,11 +12,12 @@ from made_runs import make_config, make_run, write_rows
 from test_dash_pages import SICK, make_sick
 from test_groups import POPULATION, SEARCH, make_population, make_search
 
-from courtside import cli, runlog
+from courtside import cli
 from courtside.dash.bundle import collect, map_imports, resolve, rewrite
 from courtside.dash.chosen import find_chosen
 from courtside.dash.report import GENERATOR, Lists, make_report, points_for, read_picture, shorten
-from courtside.png import encode_png
+from courtside.runs import runlog
+from courtside.runs.png import encode_png
 from waiting import wait_until
 
 BREAKOUT = "</script><script>document.title='broken'</script><!--<script>"

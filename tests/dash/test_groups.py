@@ -9,13 +9,13 @@ import pytest
 from made_runs import make_config, make_run
 from served import serve
 
-from courtside import runlog
-from courtside.config import to_json
-from courtside.tune import study
-from courtside.tune.space import make_space
-from courtside.tune.space import to_json as space_to_json
-from courtside.tune.tables import Range
-from courtside.tune.trials import STUDY, FinalRow, Search, Stage, write_search
+from courtside.experiments.tune import study
+from courtside.experiments.tune.space import make_space
+from courtside.experiments.tune.space import to_json as space_to_json
+from courtside.experiments.tune.tables import Range
+from courtside.experiments.tune.trials import STUDY, FinalRow, Search, Stage, write_search
+from courtside.runs import runlog
+from courtside.settings.config import to_json
 
 POPULATION, SEARCH = "many-20260101-000000-000000", "tune-20260101-000000-000000"
 

@@ -5,11 +5,11 @@ import json
 import pytest
 from made_runs import make_run, write_rows
 
-from courtside import runlog
-from courtside.config import Threshold
-from courtside.dash import following, judging
+from courtside.dash import judging
 from courtside.dash.judging import Judges, judge
 from courtside.health.verdict import VerdictTracker
+from courtside.runs import lines, runlog
+from courtside.settings.config import Threshold
 from waiting import wait_until
 
 RETURN = Threshold("charts/episodic_return", ">=", 0.5, window_steps=2_000)
@@ -88,7 +88,7 @@ def test_a_log_that_was_cut_is_read_again(tmp_path):
     [
         b"{half\n", b"[]\n", b'{"step": "x", "update": 3}\n', b"\xff\xfe\n", b"[" * 3_000 + b"\n",
         b'{"step": 51201, "update": 101, "charts/episodic_return": [1], "charts/episodes": "Infinity"}\n',
-        b"x" * (2 * following.BLOCK_BYTES) + b"\n",
+        b"x" * (2 * lines.BLOCK_BYTES) + b"\n",
     ],
 )  # fmt: skip
 def test_what_is_no_row_changes_nothing(tmp_path, odd):

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from courtside.dash import lines
-from courtside.dash.lines import LineFiles, parse, pick_rows, read_newest, sample_steps
+from courtside.dash.lines import LineFiles, pick_rows, read_newest, sample_steps
+from courtside.runs.lines import parse
 
 
 def encode(count, first=1, pad=""):

@@ -8,12 +8,12 @@ import os
 import pytest
 from test_groups import POPULATION, make_population
 
-from courtside import runlog
-from courtside.config import Threshold, override
-from courtside.dash import following, member_logs
+from courtside.dash import member_logs
 from courtside.dash.member_logs import MemberLogs, names_needed
-from courtside.population.histories import load_history
-from courtside.population.results import read_results
+from courtside.experiments.population.histories import load_history
+from courtside.experiments.population.results import read_results
+from courtside.runs import lines, runlog
+from courtside.settings.config import Threshold, override
 
 RETURN = "charts/episodic_return"
 
@@ -63,7 +63,7 @@ def test_what_a_log_has_grown_by_is_all_that_is_read(member, monkeypatch):
     logs = MemberLogs()
     before = look(logs, member)
     parsed = []
-    monkeypatch.setattr(following.Follower, "next_rows", _counting(following.Follower.next_rows, parsed))
+    monkeypatch.setattr(lines.Follower, "next_rows", _counting(lines.Follower.next_rows, parsed))
     for score in (1.0, 2.0):
         grow(member, score)
         assert look(logs, member) is before

@@ -7,10 +7,11 @@ import pytest
 from made_runs import make_config, make_run, write_rows
 from test_groups import POPULATION, SEARCH, make_population, make_search
 
-from courtside import cli, runlog
+from courtside import cli
 from courtside.dash.lines import LineFiles
 from courtside.dash.pictures import find_metrics, make_figure, short_count
-from courtside.tune.plots import import_matplotlib
+from courtside.experiments.tune.plots import import_matplotlib
+from courtside.runs import runlog
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install matplotlib")
 RUN = "made-20260102-030405-abcdef"

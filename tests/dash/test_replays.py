@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from courtside import runlog, session
-from courtside.config import override
 from courtside.dash.playable import list_episodes
 from courtside.dash.replays import Replays
 from courtside.errors import CheckpointError, ConfigError
-from courtside.evaluate import evaluate_run
-from courtside.presets import PRESETS
-from courtside.train import evaluation_seed
+from courtside.runs import runlog
+from courtside.settings.config import override
+from courtside.settings.presets import PRESETS
+from courtside.training import session
+from courtside.training.evaluate import evaluate_run
+from courtside.training.loop import evaluation_seed
 
 SMALL = {"eval_every": 0, "tensorboard": False, "snapshots": 0}
 

@@ -11,8 +11,8 @@ import pytest
 from made_runs import make_run, write_rows
 from served import serve
 
-from courtside import runlog
 from courtside.dash.server import ANSWERS, PAGES
+from courtside.runs import runlog
 from waiting import PATIENCE
 
 NAME = "made-20260102-030405-abcdef"

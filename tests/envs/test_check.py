@@ -10,10 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from courtside.envs.base import EnvSpec, make_timestep
+from courtside.envs.base import make_timestep
 from courtside.envs.check import CHECKS, check_env, run_checks, sample_action, traced_faults
 from courtside.envs.classic import Acrobot, CartPole, MountainCar, Pendulum
 from courtside.spaces import Box, Dict, Discrete, MultiDiscrete
+from courtside.types import EnvSpec
 
 DOCS = Path(__file__).parents[2] / "docs" / "environments.md"
 SPEC = EnvSpec(name="walk", observation=Box(-3.0, 3.0, (1,)), action=Discrete(2), time_limit=30)

@@ -10,13 +10,14 @@ import pytest
 
 from courtside.algos import ppo
 from courtside.algos.setup import make_setup
-from courtside.config import Config
-from courtside.envs.base import EnvSpec, make_timestep
+from courtside.engines.opponents import Frozen
+from courtside.envs.base import make_timestep
 from courtside.envs.check import run_checks
-from courtside.envs.opponents import Frozen, Scripted, Still, Uniform, WithOpponents, still_action
+from courtside.envs.opponents import Scripted, Still, Uniform, WithOpponents, still_action
 from courtside.envs.wrappers import start_episode, step_episode
-from courtside.keys import make_key
+from courtside.settings.config import Config
 from courtside.spaces import Box, Discrete, MultiDiscrete
+from courtside.types import EnvSpec, make_key
 
 
 @dataclasses.dataclass(frozen=True)

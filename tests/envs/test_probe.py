@@ -5,10 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from courtside import preprocess, registry
+from courtside import encoding
 from courtside.envs import probe
 from courtside.envs.check import check_env, sample_action
 from courtside.envs.wrappers import start_episode, step_episode
+from courtside.settings import worlds
 
 GAMMA = 0.9
 
@@ -114,7 +115,7 @@ def test_the_two_agents_have_opposite_rules():
 @pytest.mark.parametrize("kind", probe.PROBES, ids=names)
 def test_every_probe_is_in_the_registry_and_keeps_the_contract(kind):
     env = kind()
-    entry = next(e for e in registry.ENVS if e.name == env.spec.name)
-    assert type(registry.make_jax_env(entry.name)) is kind
-    assert preprocess.encode(env.spec.observation, env.probe_obs(), jnp).ndim == 3
+    entry = next(e for e in worlds.ENVS if e.name == env.spec.name)
+    assert type(worlds.make_jax_env(entry.name)) is kind
+    assert encoding.encode(env.spec.observation, env.probe_obs(), jnp).ndim == 3
     assert check_env(env, steps=40) == []

@@ -7,7 +7,7 @@ import pytest
 from courtside.envs.check import check_env
 from courtside.envs.recall import Recall
 from courtside.errors import ConfigError
-from courtside.registry import make_jax_env
+from courtside.settings.worlds import make_jax_env
 
 
 def play(env, answers):

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from courtside.envs.base import EnvSpec, make_timestep
+from courtside.envs.base import make_timestep
 from courtside.envs.wrappers import draw_fresh, start_episode, step_episode
 from courtside.spaces import Box, Discrete
+from courtside.types import EnvSpec
 
 KEY = jax.random.key(0)
 SPEC = EnvSpec(name="script", observation=Box(0.0, 200.0, (1,)), action=Discrete(2))

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from courtside.config import Config, Threshold, override
 from courtside.health.history import History, make_case
+from courtside.settings.config import Config, Threshold, override
 
 UPDATES = 200
 CONFIG = override(

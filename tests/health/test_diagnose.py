@@ -9,9 +9,9 @@ from histories import CONFIG, UPDATES, failing, healthy_columns, make_history, m
 from test_replayed import SICK as REPLAYED
 
 from courtside.algos import vitals
-from courtside.config import Config, override
 from courtside.health import diagnose, findings, numbers, outcome
 from courtside.health.history import History, make_case
+from courtside.settings.config import Config, override
 
 RETURN = "charts__episodic_return"
 TIME = np.linspace(0.0, 1.0, UPDATES)

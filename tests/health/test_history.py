@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from courtside import cli, runlog
-from courtside.config import override
+from courtside import cli
 from courtside.errors import CheckpointError
 from courtside.health import history
-from courtside.population.members import FOLDER
-from courtside.presets import find_preset
+from courtside.runs import runlog
+from courtside.runs.members import FOLDER
+from courtside.settings.config import override
+from courtside.settings.presets import find_preset
 
 CONFIG = override(find_preset("cartpole"), total_timesteps=4096)
 

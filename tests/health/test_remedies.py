@@ -5,15 +5,15 @@ from __future__ import annotations
 import jax.numpy as jnp
 import pytest
 
+from courtside.algos.ops.schedules import schedule_value
 from courtside.algos.ppo import make_hyper
-from courtside.config import override
+from courtside.experiments.population.batch import program_key
 from courtside.health.findings import KINDS
-from courtside.health.insurance import settling
 from courtside.health.remedies import REMEDIES, apply, flags, follow, for_kinds, scaled, shrink, widen
-from courtside.ops.schedules import schedule_value
-from courtside.population.batch import program_key
-from courtside.presets import PRESETS, find_preset
-from courtside.schedules import value_at
+from courtside.settings.config import override
+from courtside.settings.presets import PRESETS, find_preset
+from courtside.settings.schedules import value_at
+from courtside.training.insurance import settling
 
 
 def test_schedules_keep_their_form():

@@ -10,10 +10,10 @@ import pytest
 from histories import REPLAY_CONFIG, UPDATES, failing, make_replayed, replayed_columns
 
 from courtside.cli.flags import read_config
-from courtside.config import Threshold, override
 from courtside.health import diagnose, noise, replay, value_range
 from courtside.health.history import History, make_case
 from courtside.health.scores import eval_gaps
+from courtside.settings.config import Threshold, override
 
 RETURN = "charts__episodic_return"
 TIME = np.linspace(0.0, 1.0, UPDATES)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from courtside.algos.algorithm import make_hyper
-from courtside.config import override
 from courtside.engines import make_engine
 from courtside.health.diagnose import diagnose
 from courtside.health.history import from_columns, make_case
-from courtside.presets import find_preset
+from courtside.settings.config import override
+from courtside.settings.presets import find_preset
 
 CONFIG = override(
     find_preset("pendulum-d4pg"),

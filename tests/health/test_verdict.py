@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bytecodes import num_bytecodes
-from courtside.config import Threshold
 from courtside.health import verdict as verdicts
 from courtside.health.verdict import VerdictTracker
+from courtside.settings.config import Threshold
 
 SCORE = "charts/game_score"
 RETURN = "charts/episodic_return"

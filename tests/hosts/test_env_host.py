@@ -8,12 +8,12 @@ import pytest
 from dict_env import Signpost
 from odd_envs import Odd
 
-from courtside import preprocess, spaces
-from courtside.config import EnvConfig
+from courtside import encoding, spaces
 from courtside.errors import ConfigError
 from courtside.hosts.env_host import choose, make_host, num_cores, plan_workers
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.measure import Measured
+from courtside.settings.config import EnvConfig
 from waiting import wait_until
 
 MODES = ["serial", "threads", "processes"]
@@ -128,7 +128,7 @@ def test_odd_spaces_arrive_whole_in_both_directions(name):
         else:
             size = np.asarray(getattr(action_space, "nvec", getattr(action_space, "n", 0)))
             drawn = rng.integers(0, size, (2, 1, *size.shape), np.int32)
-        action = preprocess.decode_action(action_space, drawn)
+        action = encoding.decode_action(action_space, drawn)
         got = host.step(action)
         np.testing.assert_allclose(got.reward[:, 0], action.reshape(2, -1).sum(axis=1), rtol=1e-5)
         if name == "StartsAtFive":
@@ -140,7 +140,7 @@ def test_dict_observations_match_encode():
     host = open_host("dict_env:Signpost", 2)
     row = host.reset(3)[1, 0]
     obs, _ = Signpost().reset(seed=4)
-    assert np.array_equal(row, preprocess.encode(host.spec.observation, obs))
+    assert np.array_equal(row, encoding.encode(host.spec.observation, obs))
 
 
 def test_an_action_given_earlier_is_not_changed_under_the_env():

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from courtside.config import EnvConfig
 from courtside.errors import EnvContractError
 from courtside.hosts.env_host import make_host
 from courtside.hosts.env_slice import RESTART_LIMIT
+from courtside.settings.config import EnvConfig
 
 MODES = ["serial", "threads", "processes"]
 

@@ -9,7 +9,7 @@ from courtside.errors import ConfigError, EnvContractError
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.gym_make import build_env, describe_env
 from courtside.hosts.kinds import full_id
-from courtside.registry import EnvSource
+from courtside.settings.worlds import EnvSource
 
 
 def test_a_registered_env_keeps_its_time_limit_and_order_check_but_not_the_passive_checker():

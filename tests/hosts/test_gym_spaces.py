@@ -1,10 +1,10 @@
-"""Gymnasium's spaces in our terms, against `preprocess.encode` and Gymnasium's own `contains`."""
+"""Gymnasium's spaces in our terms, against `encoding.encode` and Gymnasium's own `contains`."""
 
 import numpy as np
 import pytest
 from gymnasium import spaces as gym
 
-from courtside import preprocess, spaces
+from courtside import encoding, spaces
 from courtside.errors import EnvContractError
 from courtside.hosts.gym_spaces import (
     Fault,
@@ -96,7 +96,7 @@ def test_the_fast_path_equals_encode(shape, dtype):
     space = gym.Box(0, 9, shape, dtype)
     space.seed(0)
     obs = space.sample()
-    assert np.array_equal(written(space, obs), preprocess.encode(convert_observation(space), obs))
+    assert np.array_equal(written(space, obs), encoding.encode(convert_observation(space), obs))
 
 
 def test_lists_are_taken_as_arrays():
@@ -147,7 +147,7 @@ def test_actions_arrive_inside_the_envs_own_space(space):
         else:
             most = np.asarray(getattr(ours, "nvec", getattr(ours, "n", None)), np.int32) - 1
             row = np.zeros_like(most) if extreme == "lowest" else most
-        decoded = preprocess.decode_action(ours, np.stack([row] * 3))
+        decoded = encoding.decode_action(ours, np.stack([row] * 3))
         assert (decoded.shape, decoded.dtype) == ((3, *shape), dtype)
         actions = make_action_reader(ours)(decoded)
         assert len(actions) == 3
@@ -156,7 +156,7 @@ def test_actions_arrive_inside_the_envs_own_space(space):
 
 def test_whole_numbers_are_rounded_not_cut():
     ours = convert_action(gym.Box(0, 9, (2,), np.int32))
-    assert preprocess.decode_action(ours, np.float32([[1.6, 1.4]])).tolist() == [[2, 1]]
+    assert encoding.decode_action(ours, np.float32([[1.6, 1.4]])).tolist() == [[2, 1]]
 
 
 def test_only_floats_are_searched_for_nan():

@@ -12,10 +12,10 @@ import odd_envs
 import pytest
 
 import courtside
-import courtside.config
-from courtside import checkpoint
-from courtside.config import Config
-from courtside.stop_signals import STOPPING
+import courtside.settings.config
+from courtside.runs import checkpoint
+from courtside.settings.config import Config
+from courtside.training.stop_signals import STOPPING
 from waiting import PATIENCE
 
 HERE = Path(__file__).parent
@@ -78,7 +78,7 @@ def test_sigterm_to_the_whole_group_saves(tmp_path):
 @pytest.mark.parametrize("name", ["StartsAtFive", "Buttons", "Levers", "Knobs"])
 def test_a_loaded_policy_speaks_the_language_of_the_env(name, tmp_path):
     """Choices that start elsewhere, arrays of choices, other kinds of numbers: out of `policy` as into `step`."""
-    config = courtside.config.override(
+    config = courtside.settings.config.override(
         Config(), env_id=f"odd_envs:{name}", num_envs=2, num_steps=8, num_minibatches=2, update_epochs=1,
         hidden_sizes=(8,), total_timesteps=16, eval_every=0, workers="serial", runs_dir=str(tmp_path),
     )  # fmt: skip

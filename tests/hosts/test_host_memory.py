@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from courtside.hosts.memory import available_mb, own_share_mb, resident_mb
+from courtside.machine import available_mb, own_share_mb, resident_mb
 
 
 def test_forty_mb_are_seen():

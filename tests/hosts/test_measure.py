@@ -2,10 +2,10 @@
 
 import pytest
 
-from courtside.config import EnvConfig
 from courtside.errors import ConfigError, EnvContractError
 from courtside.hosts.env_host import estimate_memory_mb, make_host, measure
 from courtside.hosts.measure import measure_env
+from courtside.settings.config import EnvConfig
 
 MODES = ["serial", "threads", "processes"]
 

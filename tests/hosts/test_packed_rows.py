@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from courtside import preprocess, spaces
-from courtside.config import EnvConfig
+from courtside import encoding, spaces
 from courtside.errors import EnvContractError
 from courtside.hosts.env_host import make_host
 from courtside.hosts.facts import EnvFacts, can_pack
+from courtside.settings.config import EnvConfig
 
 
 def play(env_id, packed, mode="serial"):
@@ -39,8 +39,8 @@ def test_bytes_become_the_very_numbers(env_id, mode):
     _, numbers = play(env_id, packed=False)
     spec, rows = play(env_id, packed=True, mode=mode)
     for row, expected in zip(rows, numbers, strict=True):
-        assert (row.dtype, row.shape[-1]) == (np.uint8, preprocess.packed_size(spec.observation))
-        np.testing.assert_array_equal(preprocess.unpack(spec.observation, row), expected)
+        assert (row.dtype, row.shape[-1]) == (np.uint8, encoding.packed_size(spec.observation))
+        np.testing.assert_array_equal(encoding.unpack(spec.observation, row), expected)
 
 
 @pytest.mark.parametrize("env_id", ["gym:CartPole-v1", "odd_envs:Nested", "pz:pz_envs:Duet", "pz:pz_envs:Letters"])

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from pz_envs import Duet
 
-from courtside import preprocess, spaces
-from courtside.config import EnvConfig
+from courtside import encoding, spaces
 from courtside.errors import ConfigError, EnvContractError
 from courtside.hosts.env_host import estimate_memory_mb, make_host
 from courtside.hosts.kinds import full_id, kind_of
 from courtside.hosts.measure import measure_env
-from courtside.registry import EnvSource
+from courtside.settings.config import EnvConfig
+from courtside.settings.worlds import EnvSource
 
 MODES = ["serial", "threads", "processes"]
 
@@ -64,7 +64,7 @@ def encode_duet(obs, last):
         row = last[k]
         if agent in obs:
             row = np.zeros(6, np.float32)
-            encoded = preprocess.encode(space, obs[agent])
+            encoded = encoding.encode(space, obs[agent])
             row[: encoded.size] = encoded
         rows.append(row)
     return rows

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from courtside.config import EnvConfig
 from courtside.errors import ConfigError, EnvContractError
 from courtside.hosts import env_slice
 from courtside.hosts.env_host import make_host
+from courtside.settings.config import EnvConfig
 from waiting import PATIENCE, wait_until
 
 HERE = Path(__file__).parent
@@ -250,7 +250,7 @@ def test_a_killed_trainer_leaves_no_worker_behind(is_hung):
         import sys
         sys.path.insert(0, sys.argv[1])
         from courtside.hosts.process_crew import ProcessCrew
-        from courtside.registry import stand_for
+        from courtside.settings.worlds import stand_for
         stand_for("failing_envs:HangsOnce")
         crew = ProcessCrew("failing_envs:HangsOnce", 2, 2, restart=False, timeout=60.0)
         crew.arrays.seed[:] = 0, 1

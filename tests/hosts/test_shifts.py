@@ -9,14 +9,14 @@ import signal
 import numpy as np
 import pytest
 
-from courtside.config import Config, override
 from courtside.engines.env_sets import count_shifts
 from courtside.engines.host_engine import HostEngine
 from courtside.errors import ConfigError
 from courtside.hosts.env_host import make_host
 from courtside.hosts.env_slice import Numbering
 from courtside.hosts.shifts import Shifts, make_shifts
-from courtside.registry import find_env
+from courtside.settings.config import Config, override
+from courtside.settings.worlds import find_env
 
 PONG = override(
     Config(), env_id="atari:pong", num_envs=4, workers="serial", num_steps=8, num_minibatches=2, update_epochs=1,

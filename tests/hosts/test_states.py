@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from courtside.config import EnvConfig
 from courtside.hosts.env_host import make_host
 from courtside.hosts.states import join_states, split_states
+from courtside.settings.config import EnvConfig
 
 
 @pytest.mark.parametrize("states", [[], [b""], [b"one", b"", b"three" * 1000]])

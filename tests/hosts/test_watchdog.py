@@ -18,9 +18,9 @@ HERE = Path(__file__).parent
 SCRIPT = """
     import sys
     sys.path.insert(0, sys.argv[1])
-    from courtside.config import EnvConfig
+    from courtside.settings.config import EnvConfig
     from courtside.hosts.env_host import make_host
-    from courtside.registry import stand_for
+    from courtside.settings.worlds import stand_for
     import numpy as np
     stand_for("failing_envs:" + sys.argv[2])
     host = make_host("failing_envs:" + sys.argv[2], 3, EnvConfig(workers="serial", worker_timeout=0.5))

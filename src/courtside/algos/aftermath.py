@@ -11,12 +11,12 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from courtside.algos import exploration, vitals
 from courtside.algos.off_policy import Hyper, Learners, Memory, actions_of
+from courtside.algos.ops.noise import ScoreWindow, annealed_scale, mean_score
+from courtside.algos.ops.running_stats import merge_batch
+from courtside.algos.ops.schedules import schedule_value
+from courtside.algos.replay import ring
+from courtside.algos.replay.ring import Priorities
 from courtside.algos.setup import Setup, network_input
-from courtside.ops.noise import ScoreWindow, annealed_scale, mean_score
-from courtside.ops.running_stats import merge_batch
-from courtside.ops.schedules import schedule_value
-from courtside.replay import ring
-from courtside.replay.ring import Priorities
 from courtside.types import Metrics, OffPolicyLearner, Rollout
 
 LOSS_NAMES = (

@@ -14,11 +14,11 @@ import numpy as np
 from jaxtyping import Array
 
 from courtside.algos import mad4pg, ppo
+from courtside.algos.nets import distributions
 from courtside.algos.setup import Setup
-from courtside.config import Config
+from courtside.encoding import decode_action
 from courtside.errors import ConfigError
-from courtside.nets import distributions
-from courtside.preprocess import decode_action
+from courtside.settings.config import Config
 from courtside.spaces import Box, Space, describe
 
 Hyper = ppo.Hyper | mad4pg.Hyper

@@ -19,9 +19,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from courtside.keys import make_key
-from courtside.nets.deterministic import Actor
-from courtside.ops.noise import adapt_sigma, ornstein_uhlenbeck
+from courtside.algos.nets.deterministic import Actor
+from courtside.algos.ops.noise import adapt_sigma, ornstein_uhlenbeck
+from courtside.types import make_key
 
 NoiseKind = Literal["gaussian", "ou", "parameter"]
 

@@ -45,6 +45,7 @@ from courtside.algos.aftermath import (
     loss_metrics,
     update_keys,
 )
+from courtside.algos.nets.deterministic import Actor, Critic
 from courtside.algos.off_policy import (
     Groups,
     Hyper,
@@ -58,15 +59,14 @@ from courtside.algos.off_policy import (
     make_optimizer,
     switches,
 )
+from courtside.algos.ops import categorical
+from courtside.algos.ops.losses import weighted_mean
+from courtside.algos.ops.noise import add_scores
+from courtside.algos.ops.nstep import Entries, Steps, make_entries
+from courtside.algos.ops.schedules import schedule_value
+from courtside.algos.replay import priorities, ring
+from courtside.algos.replay.ring import Layout
 from courtside.algos.setup import Setup, actor_and_critic_inputs, batch_features
-from courtside.nets.deterministic import Actor, Critic
-from courtside.ops import categorical
-from courtside.ops.losses import weighted_mean
-from courtside.ops.noise import add_scores
-from courtside.ops.nstep import Entries, Steps, make_entries
-from courtside.ops.schedules import schedule_value
-from courtside.replay import priorities, ring
-from courtside.replay.ring import Layout
 from courtside.types import Metrics, OffPolicyLearner, Rollout
 
 __all__ = ["METRICS", "Hyper", "act", "act_greedily", "init", "make_hyper", "update"]

@@ -17,16 +17,16 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from courtside import spaces
 from courtside.algos import exploration
 from courtside.algos.exploration import Exploration
+from courtside.algos.nets.deterministic import make_actor, make_critic
+from courtside.algos.ops.noise import ScoreWindow, make_score_window
+from courtside.algos.ops.nstep import Steps
+from courtside.algos.ops.running_stats import make_running_stats
+from courtside.algos.ops.schedules import ScheduleNumbers, make_schedule_numbers
+from courtside.algos.replay import ring
+from courtside.algos.replay.ring import Layout, Ring
 from courtside.algos.setup import OffPolicy, Setup, network_input
-from courtside.config import Config
-from courtside.nets.deterministic import make_actor, make_critic
-from courtside.ops.noise import ScoreWindow, make_score_window
-from courtside.ops.nstep import Steps
-from courtside.ops.running_stats import make_running_stats
-from courtside.ops.schedules import ScheduleNumbers, make_schedule_numbers
-from courtside.replay import ring
-from courtside.replay.ring import Layout, Ring
-from courtside.schedules import parse_schedule
+from courtside.settings.config import Config
+from courtside.settings.schedules import parse_schedule
 from courtside.types import OffPolicyLearner, Policy
 
 Learners = tuple[OffPolicyLearner, ...]

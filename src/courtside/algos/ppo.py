@@ -26,18 +26,18 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from courtside import spaces
 from courtside.algos import recurrence, vitals
+from courtside.algos.nets import distributions
+from courtside.algos.nets.actor_critic import ActorCritic, make_actor_critic
+from courtside.algos.nets.recurrent import Memory, blank_memory, forget, memory_size
+from courtside.algos.ops import losses
+from courtside.algos.ops.adam import AdamNumbers, adam_start, adam_step
+from courtside.algos.ops.returns import discounted_running_return, generalized_advantage
+from courtside.algos.ops.running_stats import make_running_stats, merge_batch, scale
+from courtside.algos.ops.schedules import ScheduleNumbers, make_schedule_numbers, schedule_value
 from courtside.algos.setup import Setup, actor_and_critic_inputs, batch_features, network_input
-from courtside.config import Config
-from courtside.nets import distributions
-from courtside.nets.actor_critic import ActorCritic, make_actor_critic
-from courtside.nets.recurrent import Memory, blank_memory, forget, memory_size
-from courtside.ops import losses
-from courtside.ops.adam import AdamNumbers, adam_start, adam_step
-from courtside.ops.returns import discounted_running_return, generalized_advantage
-from courtside.ops.running_stats import make_running_stats, merge_batch, scale
-from courtside.ops.schedules import ScheduleNumbers, make_schedule_numbers, schedule_value
-from courtside.preprocess import REWARD_CLIP
-from courtside.schedules import parse_schedule
+from courtside.encoding import REWARD_CLIP
+from courtside.settings.config import Config
+from courtside.settings.schedules import parse_schedule
 from courtside.types import Learner, Metrics, Policy, Rollout, Said
 
 

@@ -13,10 +13,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from courtside.algos.nets.actor_critic import ActorCritic
+from courtside.algos.nets.recurrent import Memory
+from courtside.algos.ops.permutation import random_order
 from courtside.algos.setup import Setup, actor_and_critic_inputs
-from courtside.nets.actor_critic import ActorCritic
-from courtside.nets.recurrent import Memory
-from courtside.ops.permutation import random_order
 from courtside.types import Rollout
 
 

@@ -1,7 +1,7 @@
 """What a group of agents is to an algorithm, and what its network is fed: the static half of the algorithm.
 
 A rollout keeps one row per agent. The actor is fed the agent's own row; the critic the same, or, where it is a central
-one, the rows of all agents, its own first. Rows of bytes (`preprocess.pack`) become numbers here, at the network's door.
+one, the rows of all agents, its own first. Rows of bytes (`encoding.pack`) become numbers here, at the network's door.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from courtside import preprocess, spaces
-from courtside.config import Config, NetConfig
+from courtside import encoding, spaces
+from courtside.algos.nets.convolution import image_of
+from courtside.algos.ops.running_stats import normalize
+from courtside.encoding import OBS_CLIP
 from courtside.errors import ConfigError
-from courtside.nets.convolution import image_of
-from courtside.ops.running_stats import normalize
-from courtside.preprocess import OBS_CLIP
+from courtside.settings.config import Config, NetConfig
 from courtside.spaces import Space
 from courtside.types import Policy
 
@@ -68,7 +68,7 @@ class Setup:
     norm_reward: bool
     early_stop: Literal["off", "epoch", "minibatch"]
     packed: bool = False
-    """Rollouts keep observations as bytes (`preprocess.pack`), which become features only at the network's door."""
+    """Rollouts keep observations as bytes (`encoding.pack`), which become features only at the network's door."""
     row_size: int = 0
     """Numbers in one agent's row of a rollout, where it is wider than its own features (agents with unlike spaces)."""
     alike: tuple[int, ...] = ()
@@ -90,7 +90,7 @@ class Setup:
     @property
     def own_size(self) -> int:
         """Numbers of a row that are the agent's own observation."""
-        return preprocess.packed_size(self.observation) if self.packed else spaces.feature_size(self.observation)
+        return encoding.packed_size(self.observation) if self.packed else spaces.feature_size(self.observation)
 
     @property
     def sees_bytes(self) -> bool:
@@ -122,7 +122,7 @@ def make_setup(
     """`num_agents` is everyone in the rollout; `agents` those who share these parameters, all of them unless told."""
     ppo, learning = config.ppo, config.learning
     _check_sight(config, observation, num_agents)
-    packed = packed and may_pack(config) and preprocess.is_packable(observation)
+    packed = packed and may_pack(config) and encoding.is_packable(observation)
     return Setup(
         observation=observation,
         action=action,
@@ -188,7 +188,7 @@ def network_input(setup: Setup, policy: Policy, rows: Array) -> Array:
     """One agent's features, from its row of a rollout."""
     own = rows[..., : setup.own_size]
     if setup.packed:
-        return own if setup.sees_bytes else preprocess.unpack(setup.observation, own, jnp)
+        return own if setup.sees_bytes else encoding.unpack(setup.observation, own, jnp)
     return normalize(policy.obs_stats, own, OBS_CLIP) if setup.norm_obs else own
 
 
@@ -223,11 +223,11 @@ def actor_and_critic_inputs(setup: Setup, features: Array) -> tuple[Array, ...]:
     """What actor and critic are fed, from the features of a batch; one array where both see the same."""
     if not setup.is_central:
         is_ready = setup.sees_bytes or not setup.packed
-        return (features if is_ready else preprocess.unpack(setup.observation, features, jnp),)
+        return (features if is_ready else encoding.unpack(setup.observation, features, jnp),)
     own = features[..., : setup.own_size]
     if not setup.packed:
         return own, features
     everyone = features.reshape(*features.shape[:-1], setup.num_everyone, setup.own_size)
-    seen = preprocess.unpack(setup.observation, everyone, jnp)
+    seen = encoding.unpack(setup.observation, everyone, jnp)
     seen = seen.reshape(*features.shape[:-1], setup.critic_size)
     return seen[..., : spaces.feature_size(setup.observation)], seen

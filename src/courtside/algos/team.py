@@ -21,12 +21,11 @@ from jaxtyping import Array, PRNGKeyArray
 from courtside import spaces
 from courtside.algos import aftermath, mad4pg, off_policy, ppo, vitals
 from courtside.algos.algorithm import Hyper, algorithm_of, check_action, decode, memory_at_rest
+from courtside.algos.nets import distributions
 from courtside.algos.setup import Setup, make_setup, network_input
-from courtside.config import Config
-from courtside.envs.base import EnvSpec
-from courtside.nets import distributions
+from courtside.settings.config import Config
 from courtside.spaces import Space
-from courtside.types import Metrics, Policy, Rollout, Said, TrainState
+from courtside.types import EnvSpec, Metrics, Policy, Rollout, Said, TrainState
 
 
 @dataclass(frozen=True)

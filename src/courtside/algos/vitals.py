@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from courtside import preprocess
+from courtside import encoding
+from courtside.algos.nets.convolution import image_of
+from courtside.algos.ops.losses import weighted_mean
 from courtside.algos.setup import Setup
-from courtside.nets.convolution import image_of
-from courtside.ops.losses import weighted_mean
 from courtside.spaces import Box, Dict, Space, Tuple, feature_size
 from courtside.types import Metrics
 
@@ -82,7 +82,7 @@ def observation_metrics(setup: Setup, features: Array, weight: Float[Array, "M"]
     if setup.packed:
         count = setup.num_envs * setup.num_agents
         own, weight = own[:count], None if weight is None else weight[:count]
-        own = preprocess.unpack(setup.observation, own, jnp)
+        own = encoding.unpack(setup.observation, own, jnp)
     if image_of(setup.net, setup.observation) is not None:
         own = own / BRIGHTEST  # as the CNN does by itself
     if weight is not None:  # what agents see that have left does not count: somebody who is there stands in

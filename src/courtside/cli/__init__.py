@@ -116,7 +116,7 @@ def dispatch(args: list[str]) -> int:
 
 def ask(question: TrustError) -> None:
     """Ask the person whether what a stranger's run names may be used."""
-    from courtside import trust
+    from courtside.runs import trust
 
     words = "Import and use that? It may do whatever you may. [y/N]"
     print(f"courtside: {question.found}.\n{words} ", end="", file=sys.stderr, flush=True)
@@ -131,7 +131,7 @@ def take_trust(args: list[str]) -> list[str]:
     if "--trust=" in words:
         raise ConfigError("--trust= names nothing; write --trust alone, or --trust=MODULE:NAME for one plain function.")
     if words:
-        from courtside import trust
+        from courtside.runs import trust
 
         for word in words:
             trust.agree(word.partition("=")[2])
@@ -160,7 +160,7 @@ examples:
 
 
 def unknown_verb(verb: str) -> CourtsideError:
-    from courtside.config import unknown_name
+    from courtside.settings.values import unknown_name
 
     return ConfigError(unknown_name("command", verb, list(VERBS), "courtside --help"))
 

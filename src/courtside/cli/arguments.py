@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from courtside.errors import ConfigError
-from courtside.options import parse_whole as parse_whole
-from courtside.words import word_faults
+from courtside.settings.numbers import parse_whole
+from courtside.settings.values import word_faults
 
 
 class Parser(argparse.ArgumentParser):

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from courtside.cli.health_watch import HealthWatch
-from courtside.config import Config
-from courtside.events import (
+from courtside.health.verdict import ThresholdResult, VerdictTracker, window_span, window_unit
+from courtside.runs.events import (
     Compiled,
     Compiling,
     Evaluated,
@@ -23,8 +23,8 @@ from courtside.events import (
     Standing,
     Started,
 )
-from courtside.health.verdict import ThresholdResult, VerdictTracker, window_span, window_unit
-from courtside.metric_names import (
+from courtside.settings.config import Config
+from courtside.settings.metric_names import (
     EVAL_RETURN,
     GAME_SCORE,
     LEARNING_STEPS,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 
-from courtside import registry
 from courtside.cli.arguments import Parser, pull_words, whole_number
-from courtside.config import MAX_SEED, EnvConfig
 from courtside.envs.findings import CheckResult
+from courtside.settings import worlds
+from courtside.settings.config import MAX_SEED, EnvConfig
 
 ABOUT = """Try the contract on an environment and say in plain words what is wrong.
 
@@ -27,7 +27,7 @@ def main(args: list[str]) -> int:
     parser.add_argument("--rom", metavar="PATH", default="", help="dump of your own cartridge, for gba: games")
     words, args = pull_words(args, "--env-options", "view_size=5")
     found = parser.read(args)
-    source = registry.stand_for(found.env)
+    source = worlds.stand_for(found.env)
     if source.note:
         print(source.note)
     told = EnvConfig(env_options=tuple(words), rom=found.rom).told
@@ -37,9 +37,9 @@ def main(args: list[str]) -> int:
     return 1 if any(result.faults for result in results) else 0
 
 
-def examine(source: registry.EnvSource, seed: int, steps: int, options: dict[str, str]) -> list[CheckResult]:
+def examine(source: worlds.EnvSource, seed: int, steps: int, options: dict[str, str]) -> list[CheckResult]:
     """The checks of our own contract for JAX worlds, those of Gymnasium's or PettingZoo's for the rest."""
-    world = registry.build_world(source, options)
+    world = worlds.build_world(source, options)
     if world is not None:
         from courtside.envs.check import run_checks
 
@@ -50,7 +50,7 @@ def examine(source: registry.EnvSource, seed: int, steps: int, options: dict[str
     from courtside.hosts.kinds import full_id, kind_of
     from courtside.hosts.pz_check import run_parallel_checks
 
-    env_id = full_id(registry.tell_host(source, options))
+    env_id = full_id(worlds.tell_host(source, options))
     own = {"pz": run_parallel_checks, "atari": run_atari_checks, "gba": run_gba_checks}
     run = own.get(source.kind, run_gym_checks)
     return run(functools.partial(kind_of(env_id).build, env_id), seed=seed, steps=steps)

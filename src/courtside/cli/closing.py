@@ -12,13 +12,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from courtside.cli.numbers import count, duration, figure
-from courtside.config import Config
-from courtside.desk import PAGE
-from courtside.health import insurance
 from courtside.health.verdict import ThresholdResult, Verdict, longest_window, sentence, window_words
-from courtside.session import Result
-from courtside.stopping import stop_words
+from courtside.settings.config import Config
+from courtside.settings.numbers import count, duration, figure
+from courtside.training import insurance
+from courtside.training.desk import PAGE
+from courtside.training.session import Result
+from courtside.training.stopping import stop_words
 
 SIGNALS = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM", PAGE: "the page"}
 STATUSES = {"SIGINT": 130, "SIGTERM": 143, PAGE: 130}

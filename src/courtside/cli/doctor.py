@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from courtside import runlog
 from courtside.cli.arguments import Parser, add_trust
 from courtside.cli.findings_view import Group, group, group_json, page, short_group_line, short_line
 from courtside.cli.member import add_member, find_trained
-from courtside.cli.numbers import count
 from courtside.errors import ConfigError
 from courtside.health.findings import is_news
+from courtside.runs import runlog
+from courtside.settings.numbers import count
 
 ABOUT = """Look through what a run has logged and say what is wrong, most important first.
 
@@ -51,14 +51,14 @@ def main(args: list[str]) -> int:
 
 
 def print_json(report: Report, with_proof: bool) -> None:
-    from courtside import storage
+    from courtside import files
 
     record = to_json(report)
     if with_proof:
-        from courtside.health import prove
+        from courtside.experiments import prove
 
         record["proof"] = prove.to_json(prove.prove(report.run_dir))
-    print(json.dumps(storage.json_ready(record)))
+    print(json.dumps(files.json_ready(record)))
 
 
 def print_page(report: Report, with_proof: bool) -> None:
@@ -66,7 +66,7 @@ def print_page(report: Report, with_proof: bool) -> None:
     print("\n".join([*describe(report), *([] if with_proof else hints(report))]))
     if with_proof:
         print("\nTrying the remedies ...", flush=True)
-        from courtside.health import prove
+        from courtside.experiments import prove
 
         print(prove.sentence(prove.prove(report.run_dir)))
 

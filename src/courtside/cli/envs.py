@@ -6,14 +6,14 @@ import json
 import textwrap
 from typing import Any
 
-from courtside import registry, spaces
+from courtside import spaces
 from courtside.cli.arguments import Parser
 from courtside.errors import ConfigError
 from courtside.hosts.atari import ids as atari_ids
 from courtside.hosts.atari.options import list_options
 from courtside.hosts.gba import ids as gba_ids
-from courtside.options import Option
-from courtside.setting_types import wanted
+from courtside.settings import worlds
+from courtside.settings.values import Option, wanted
 
 COLUMNS = ("name", "what it is", "sees", "does", "agents", "time limit", "also answers to")
 WIDEST = 54
@@ -38,13 +38,13 @@ def main(args: list[str]) -> int:
         games, lines = (atari_ids.GAMES, games_page()) if is_atari else (gba_ids.GAMES, cartridges_page())
         print(json.dumps(list(games)) if found.json else "\n".join(lines))
         return 0
-    if found.name is not None and (source := registry.stand_for(found.name)).kind == atari_ids.KIND:
+    if found.name is not None and (source := worlds.stand_for(found.name)).kind == atari_ids.KIND:
         print(json.dumps(game_record(source)) if found.json else "\n".join(game_page(source)))
         return 0
     if found.name is not None and source.kind == gba_ids.KIND:
         print(json.dumps(cartridge_record(source)) if found.json else "\n".join(cartridge_page(source)))
         return 0
-    chosen = registry.ENVS if found.name is None else (find(found.name),)
+    chosen = worlds.ENVS if found.name is None else (find(found.name),)
     if found.json:
         records = [record(entry) for entry in chosen]
         print(json.dumps(records if found.name is None else records[0] | {"options": option_records(found.name)}))
@@ -53,26 +53,26 @@ def main(args: list[str]) -> int:
     return 0
 
 
-def find(env_id: str) -> registry.EnvEntry:
+def find(env_id: str) -> worlds.EnvEntry:
     """The entry that an id leads to; only worlds of ours have one."""
-    source = registry.find_env(env_id)
+    source = worlds.find_env(env_id)
     if source.kind != "jax":
         raise ConfigError(f"{env_id} is not a world of ours; `courtside check {env_id}` tries it.")
-    return registry.find_entry(source.name)
+    return worlds.find_entry(source.name)
 
 
 def page() -> list[str]:
     """All worlds, group by group."""
     lines: list[str] = []
-    for group, about in registry.GROUPS.items():
-        rows = [row(entry) for entry in registry.ENVS if entry.group == group]
+    for group, about in worlds.GROUPS.items():
+        rows = [row(entry) for entry in worlds.ENVS if entry.group == group]
         lines += [f"{group}: {about}", *table([COLUMNS, *rows]), ""]
     return [*lines, OTHERS]
 
 
-def one_page(entry: registry.EnvEntry) -> list[str]:
+def one_page(entry: worlds.EnvEntry) -> list[str]:
     """One world with its agents, spaces and options."""
-    world = registry.make_jax_env(entry.name)
+    world = worlds.make_jax_env(entry.name)
     facts = {
         "agents": ", ".join(world.spec.names),
         "sees": spaces.describe(world.spec.observation),
@@ -82,7 +82,7 @@ def one_page(entry: registry.EnvEntry) -> list[str]:
         "also answers to": "\n                 ".join(entry.aliases) or "-",
     }
     lines = [f"{entry.name}: {entry.about}", "", *(f"{name:<16} {text}" for name, text in facts.items()), ""]
-    return lines + option_lines(registry.world_options(entry.name))
+    return lines + option_lines(worlds.world_options(entry.name))
 
 
 def cartridges_page() -> list[str]:
@@ -99,7 +99,7 @@ def games_page() -> list[str]:
     return [f"{len(atari_ids.GAMES)} Atari games, each with the prefix atari:, as in `{example}`", "", *lines]
 
 
-def game_page(source: registry.EnvSource) -> list[str]:
+def game_page(source: worlds.EnvSource) -> list[str]:
     """One Atari game with its actions and options."""
     record = game_record(source)
     facts = {
@@ -112,7 +112,7 @@ def game_page(source: registry.EnvSource) -> list[str]:
     return lines + option_lines(list_options())
 
 
-def game_record(source: registry.EnvSource) -> dict[str, Any]:
+def game_record(source: worlds.EnvSource) -> dict[str, Any]:
     """The same as JSON data; the game is built to see its actions."""
     from courtside.hosts.atari.make import build_env, describe_env
 
@@ -129,7 +129,7 @@ def game_record(source: registry.EnvSource) -> dict[str, Any]:
     }
 
 
-def cartridge_page(source: registry.EnvSource) -> list[str]:
+def cartridge_page(source: worlds.EnvSource) -> list[str]:
     """One GBA game with its actions and options, known without its cartridge."""
     from courtside.hosts.gba import options
 
@@ -143,7 +143,7 @@ def cartridge_page(source: registry.EnvSource) -> list[str]:
     return lines + option_lines(options.list_options(options.read(source.name).description))
 
 
-def cartridge_record(source: registry.EnvSource) -> dict[str, Any]:
+def cartridge_record(source: worlds.EnvSource) -> dict[str, Any]:
     """The same as JSON data."""
     from courtside.hosts.gba import observation, options
 
@@ -177,9 +177,9 @@ def option_lines(options: tuple[Option, ...]) -> list[str]:
     return [*table([OPTION_COLUMNS, *rows]), "", example]
 
 
-def row(entry: registry.EnvEntry) -> tuple[str, ...]:
+def row(entry: worlds.EnvEntry) -> tuple[str, ...]:
     """One line of the table; what is too long for it is told by the page of the world."""
-    world = registry.make_jax_env(entry.name)
+    world = worlds.make_jax_env(entry.name)
     sees, does = (_short(spaces.describe(space)) for space in (world.spec.observation, world.spec.action))
     more = f" and {len(entry.aliases) - 1} more" if len(entry.aliases) > 1 else ""
     also = f"{entry.aliases[0]}{more}" if entry.aliases else "-"
@@ -190,9 +190,9 @@ def _short(text: str) -> str:
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 3]}..."
 
 
-def record(entry: registry.EnvEntry) -> dict[str, Any]:
+def record(entry: worlds.EnvEntry) -> dict[str, Any]:
     """The same as JSON data."""
-    spec = registry.make_jax_env(entry.name).spec
+    spec = worlds.make_jax_env(entry.name).spec
     return {
         "name": entry.name,
         "group": entry.group,
@@ -207,7 +207,7 @@ def record(entry: registry.EnvEntry) -> dict[str, Any]:
 
 
 def option_records(name: str) -> list[dict[str, Any]]:
-    return [_option_record(option) for option in registry.world_options(find(name).name)]
+    return [_option_record(option) for option in worlds.world_options(find(name).name)]
 
 
 def _option_record(option: Option) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from typing import Any
 from courtside.cli.arguments import Parser, add_trust, whole_number
 from courtside.cli.flags import refuse_settings
 from courtside.cli.member import add_member, find_trained
-from courtside.cli.numbers import count, figure
-from courtside.config import MAX_SEED
 from courtside.errors import CheckpointError, ConfigError
+from courtside.settings.config import MAX_SEED
+from courtside.settings.numbers import count, figure
 
 ABOUT = """Play episodes with the policy of a run and print its score.
 
@@ -26,8 +26,8 @@ def main(args: list[str]) -> int:
     parser = make_parser()
     refuse_settings(args, parser, "a run is evaluated with those that it was trained with")
     found = parser.read(args)
-    from courtside.population.members import is_population, member_dirs
-    from courtside.video import check_path
+    from courtside.runs.members import is_population, member_dirs
+    from courtside.runs.video import check_path
 
     if found.video is not None:
         check_path(found.video)
@@ -40,7 +40,7 @@ def main(args: list[str]) -> int:
 
 
 def evaluate(found: Any, run: Path) -> Any:
-    from courtside.evaluate import evaluate_run
+    from courtside.training.evaluate import evaluate_run
 
     return evaluate_run(
         run,
@@ -64,7 +64,7 @@ def print_one(found: Any, run: Path) -> int:
 
 def print_members(found: Any, dirs: list[Path]) -> int:
     """Every member of a population, and how their means spread."""
-    from courtside.statistics import summarize
+    from courtside.health.statistics import summarize
 
     if not dirs:
         raise CheckpointError(

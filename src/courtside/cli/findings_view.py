@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from courtside.cli.numbers import count
 from courtside.health.findings import Finding, to_json, weight
+from courtside.settings.numbers import count
 
 WIDTH = 100
 """Longest line of a page."""

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any, get_args, get_origin
 
 from courtside.cli.arguments import Parser, parse_whole, take_words, unknown_flag
-from courtside.config import (
+from courtside.errors import ConfigError
+from courtside.runs.trust import admit_base
+from courtside.settings.config import (
     ALIASES,
     Config,
     EnvConfig,
@@ -28,11 +30,8 @@ from courtside.config import (
     owner_of,
     setting_hints,
 )
-from courtside.errors import ConfigError
-from courtside.options import NO, YES
-from courtside.presets import admit_base, changed_task_notes, find_base
-from courtside.setting_types import WORD_LISTS, wanted
-from courtside.words import merge_words
+from courtside.settings.presets import changed_task_notes, find_base
+from courtside.settings.values import NO, WORD_LISTS, YES, merge_words, wanted
 
 HELP = "courtside train --help"
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from courtside.cli.findings_view import gone_line, short_line
-from courtside.config import Config
-from courtside.events import Evaluated, Event, Finished, Progress, Started
 from courtside.health.findings import Finding, is_news
+from courtside.runs.events import Evaluated, Event, Finished, Progress, Started
+from courtside.settings.config import Config
 
 LOOK_SECONDS = 5.0
 """At least this long between two looks."""
@@ -123,7 +123,7 @@ class HealthWatch:
                 self.evals.add([{"step": event.step, "update": event.update, **event.metrics}])
 
     def _progress(self, event: Progress) -> None:
-        from courtside.runlog import blank_episodes
+        from courtside.runs.runlog import blank_episodes
 
         if event.rows:
             self._go_back(event.rows[0]["update"] - 1)

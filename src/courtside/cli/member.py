@@ -21,16 +21,16 @@ def choose_member(run: str, member: int | None) -> str | Path:
     """The run as it was named, or the folder of one of its members."""
     if member is None:
         return run
-    from courtside import runlog
-    from courtside.population.members import find_member
+    from courtside.runs import runlog
+    from courtside.runs.members import find_member
 
     return find_member(runlog.find_run(run), member)
 
 
 def find_trained(run: str, member: int | None) -> Path:
     """The folder of a run, a population or one of its members; a search is none of these."""
-    from courtside import runlog
-    from courtside.tune.trials import is_search
+    from courtside.experiments.tune.trials import is_search
+    from courtside.runs import runlog
 
     folder = runlog.find_run(choose_member(run, member))
     if is_search(folder):

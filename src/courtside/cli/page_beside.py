@@ -14,10 +14,10 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from courtside import storage
+from courtside import files
 from courtside.cli import watch
-from courtside.config import Config
 from courtside.errors import ConfigError
+from courtside.settings.config import Config
 
 END_SECONDS = 5.0
 
@@ -29,7 +29,7 @@ def page_beside(config: Config) -> Iterator[list[str]]:
         yield []
         return
     watch.require_server()
-    storage.make_folder(Path(config.run.runs_dir))
+    files.make_folder(Path(config.run.runs_dir))
     command = [sys.executable, "-P", "-m", "courtside.cli.page_beside", config.run.runs_dir]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, start_new_session=True, **pipes) as process:  # Ctrl-C is for the run alone

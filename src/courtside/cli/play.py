@@ -6,10 +6,10 @@ import os
 import sys
 from typing import Any
 
-from courtside import registry
 from courtside.cli.arguments import Parser, add_trust, pull_words, whole_number
-from courtside.config import MAX_SEED, Config, EnvConfig, override
 from courtside.errors import ConfigError
+from courtside.settings import worlds
+from courtside.settings.config import MAX_SEED, Config, EnvConfig, override
 
 ABOUT = """Play a world with the keyboard, in this terminal.
 
@@ -28,14 +28,14 @@ def main(args: list[str]) -> int:
         raise ConfigError('`courtside play` needs a terminal to read keys from; in a script, give them: --keys "wwat".')
     if found.keys is None and os.name == "nt":
         raise ConfigError("`courtside play` reads keys from Unix terminals only; use WSL, or give them with --keys.")
-    if (source := registry.stand_for(found.env)).kind == "gba":
+    if (source := worlds.stand_for(found.env)).kind == "gba":
         from courtside.cli.play_gba import play
 
         return play(found, source, words, opponents)
     table = build_table(found, words, opponents)
     if found.record:
-        from courtside.recording import find_renderer
-        from courtside.video import check_path
+        from courtside.runs.video import check_path
+        from courtside.training.filming import find_renderer
 
         check_path(found.record)
         find_renderer(table.env)
@@ -60,46 +60,46 @@ def make_parser() -> Parser:
 
 def build_table(found: Any, options: list[str], opponents: list[str]) -> Any:
     """The world with its opponents, compiled as it is first used."""
-    source = registry.find_env(found.env)
-    env = registry.build_world(source, EnvConfig(env_options=tuple(options), rom=found.rom).told)
+    source = worlds.find_env(found.env)
+    env = worlds.build_world(source, EnvConfig(env_options=tuple(options), rom=found.rom).told)
     if env is None:
         raise ConfigError(
             f"{found.env} is stepped outside JAX; `courtside play` takes JAX worlds and gba: games: see `courtside envs`."
         )
-    from courtside.play import set_up
-    from courtside.recruit import recruit
+    from courtside.cli.keyboard import set_up
+    from courtside.engines.opponents import recruit
 
     config = override(Config(), env_id=found.env, env_options=tuple(options), opponents=tuple(opponents))
     env, _ = recruit(config, env)
-    about = registry.find_entry(source.name).about if source.kind == "jax" else ""
+    about = worlds.find_entry(source.name).about if source.kind == "jax" else ""
     return set_up(env, found.seed, about)
 
 
 def play_terminal(table: Any) -> Any:
-    from courtside import play
+    from courtside.cli import keyboard
     from courtside.cli.terminal import Console, read_keys
 
     coloured = not os.environ.get("NO_COLOR")
     with Console(sys.stdin.fileno()) as console:
         console.draw("compiling ...")
         keys = read_keys(console.descriptor)
-        return play.run(table, keys, lambda game: console.draw(play.screen(table, game, coloured)))
+        return keyboard.run(table, keys, lambda game: console.draw(keyboard.screen(table, game, coloured)))
 
 
 def play_keys(table: Any, keys: str) -> Any:
-    from courtside import play
+    from courtside.cli import keyboard
 
-    pressed = play.split_keys(keys)
-    play.check_keys(table, pressed)
-    game = play.run(table, pressed, lambda game: None)
-    print(play.screen(table, game, sys.stdout.isatty() and not os.environ.get("NO_COLOR")))
+    pressed = keyboard.split_keys(keys)
+    keyboard.check_keys(table, pressed)
+    game = keyboard.run(table, pressed, lambda game: None)
+    print(keyboard.screen(table, game, sys.stdout.isatty() and not os.environ.get("NO_COLOR")))
     return game
 
 
 def closing_lines(table: Any, game: Any, record: str | None) -> list[str]:
     """How each episode went, and where the video lies."""
-    from courtside.play import episodes
-    from courtside.recording import describe_step, record_episodes
+    from courtside.cli.keyboard import episodes
+    from courtside.training.filming import describe_step, record_episodes
 
     played = episodes(game)
     lines = [

@@ -8,24 +8,24 @@ import shutil
 import sys
 from typing import Any
 
-from courtside import registry
-from courtside.config import EnvConfig
 from courtside.errors import ConfigError
+from courtside.settings import worlds
+from courtside.settings.config import EnvConfig
 
 
-def play(found: Any, source: registry.EnvSource, words: list[str], opponents: list[str]) -> int:
+def play(found: Any, source: worlds.EnvSource, words: list[str], opponents: list[str]) -> int:
     """Put the cartridge in, play, and say how it went."""
     from courtside.hosts.gba.make import build_env
     from courtside.hosts.gba.player import Table
     from courtside.hosts.kinds import full_id
-    from courtside.video import check_path
+    from courtside.runs.video import check_path
 
     if opponents:
         raise ConfigError(f"{found.env} has one player, but --opponent was given; leave it out.")
     if found.record:
         check_path(found.record)
     told = EnvConfig(env_options=tuple(words), rom=found.rom).told
-    game = build_env(full_id(registry.tell_host(source, told)))
+    game = build_env(full_id(worlds.tell_host(source, told)))
     with contextlib.closing(game):
         table = Table(game, found.seed, frames=[] if found.record else None)
         play_keys(table, found.keys) if found.keys is not None else play_terminal(table)
@@ -49,8 +49,8 @@ def play_terminal(table: Any) -> None:
 
 
 def play_keys(table: Any, keys: str) -> None:
+    from courtside.cli.keyboard import split_keys
     from courtside.hosts.gba import player
-    from courtside.play import split_keys
 
     words = keys.split()
     pressed = words if words and set(words) <= player.NAMES else split_keys(keys)
@@ -60,7 +60,7 @@ def play_keys(table: Any, keys: str) -> None:
 
 
 def write_film(path: str, table: Any) -> str:
-    from courtside.video import write_video
+    from courtside.runs.video import write_video
 
     count = write_video(path, iter(table.frames), table.game.metadata["render_fps"])
     return f"{count} frames in {path}"

@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import Console
 
 from courtside.cli.closing import SIGNALS, STATUSES, health_lines, say
-from courtside.cli.numbers import count, duration
 from courtside.cli.population_table import print_results
-from courtside.config import Config
+from courtside.settings.config import Config
+from courtside.settings.numbers import count, duration
 
 
 def print_population(console: Console, result: Any) -> None:

@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from courtside.cli.closing import say
-from courtside.cli.numbers import count, duration, figure, percent
-from courtside.population.results import Member, Passes, Results, sentence
+from courtside.experiments.population.results import Member, Passes, Results, sentence
+from courtside.settings.numbers import count, duration, figure, percent
 
 NO_EDGE = {"box": box.SIMPLE_HEAD, "pad_edge": False, "padding": (0, 1, 0, 0), "title_justify": "left"}
 

@@ -6,11 +6,11 @@ import dataclasses
 import json
 
 from courtside.cli.arguments import Parser
-from courtside.cli.numbers import count
-from courtside.config import Config, to_json
 from courtside.health.verdict import window_unit, window_words
-from courtside.presets import DEFAULT, PRESETS, find_preset
-from courtside.presets.files import is_preset_file, read_preset
+from courtside.settings.config import Config, to_json
+from courtside.settings.numbers import count
+from courtside.settings.presets import DEFAULT, PRESETS, find_preset
+from courtside.settings.presets.files import is_preset_file, read_preset
 
 DESCRIBED = ("total_timesteps", "algo", "env_id", "num_envs", "num_steps")
 """Settings that `describe` tells."""

@@ -7,10 +7,10 @@ import math
 from pathlib import Path
 from typing import Any
 
-from courtside import runlog
 from courtside.cli.arguments import Parser, add_trust
-from courtside.cli.numbers import count, figure
 from courtside.errors import ConfigError
+from courtside.runs import runlog
+from courtside.settings.numbers import count, figure
 
 ABOUT = """Play a recorded episode of a GBA game again, see whether it ends as it did, and make a video of it.
 
@@ -21,7 +21,7 @@ def main(args: list[str]) -> int:
     found = make_parser().read(args)
     from courtside.hosts.gba.replay_video import render_video
     from courtside.hosts.gba.trajectories import find_episode, read_trajectory
-    from courtside.video import check_path
+    from courtside.runs.video import check_path
 
     place = Path(found.folder) if Path(found.folder).is_dir() else runlog.find_run(found.folder)
     folder = find_episode(place)

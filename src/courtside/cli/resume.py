@@ -7,13 +7,13 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from courtside import runlog
 from courtside.cli import tune
 from courtside.cli.arguments import Parser, add_trust, whole_number
 from courtside.cli.flags import refuse_settings
 from courtside.cli.member import add_member, choose_member
 from courtside.cli.train import watch
 from courtside.errors import ConfigError, CourtsideError
+from courtside.runs import runlog
 
 ABOUT = """Go on with a run from its newest whole checkpoint.
 
@@ -55,15 +55,15 @@ def refuse_flags(found: Any) -> None:
 
 
 def start(run: str | Path, total_timesteps: int | None, view: Any, rom: str = "") -> Any:
-    from courtside import session
+    from courtside.experiments import start as one_or_many
 
     recall(run, view)
-    return session.resume(run, view=view, total_timesteps=total_timesteps, rom=rom)
+    return one_or_many.resume(run, view=view, total_timesteps=total_timesteps, rom=rom)
 
 
 def recall(run: str | Path, view: Any) -> None:
-    """Show the health watch what was logged before; what cannot be read is for `session.resume` to complain about."""
-    from courtside import runlog
+    """Show the health watch what was logged before; what cannot be read is for `start.resume` to complain about."""
+    from courtside.runs import runlog
 
     with contextlib.suppress(CourtsideError):
         folder = runlog.find_run(run)

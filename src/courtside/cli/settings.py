@@ -11,11 +11,11 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from courtside.cli.numbers import count, megabytes
-from courtside.config import Config
-from courtside.events import Started
-from courtside.options import field_docs
-from courtside.presets import PRESETS
+from courtside.runs.events import Started
+from courtside.settings.config import Config
+from courtside.settings.numbers import count, megabytes
+from courtside.settings.presets import PRESETS
+from courtside.settings.values import field_docs
 
 SIZES = {
     "ppo": (
@@ -117,7 +117,7 @@ def settings_lines(config: Config) -> list[str]:
 
 def disk_lines(started: Started) -> list[str]:
     """What the kept states will take on disk, and what is free; nothing where it is little."""
-    from courtside.disk import free_mb  # needs JAX
+    from courtside.machine import free_mb  # needs JAX
 
     needed = sum(started.disk_mb.values())
     if needed < MUCH_MB:
@@ -131,7 +131,10 @@ def disk_lines(started: Started) -> list[str]:
 
 def memory_line(started: Started) -> str:
     """What will be held in memory by part, in all, and what is free."""
-    from courtside.memory import available_mb, device_mb  # needs JAX, which is loaded once a run has started
+    from courtside.engines.fit import (
+        available_mb,
+        device_mb,  # needs JAX, which is loaded once a run has started
+    )
 
     listed = ", ".join(f"{name} {megabytes(amount)}" for name, amount in started.memory_mb.items())
     free = device_mb() or available_mb()

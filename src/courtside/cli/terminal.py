@@ -13,7 +13,7 @@ import tty
 from collections.abc import Iterator
 from typing import Any
 
-from courtside.play import split_keys
+from courtside.cli.keyboard import split_keys
 
 ENTER, LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 """A second screen without a cursor, and back to the first with one."""

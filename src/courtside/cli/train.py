@@ -8,7 +8,7 @@ from typing import Any
 
 from courtside.cli.flags import read_config
 from courtside.cli.page_beside import page_beside
-from courtside.config import Config
+from courtside.settings.config import Config
 
 
 def main(args: list[str]) -> int:
@@ -18,9 +18,9 @@ def main(args: list[str]) -> int:
 
 
 def start(config: Config, view: Any) -> Any:
-    from courtside import session
+    from courtside.experiments import start as one_or_many
 
-    return session.train(config, view=view)
+    return one_or_many.train(config, view=view)
 
 
 def watch(start: Callable[..., Any], notes: list[str]) -> int:
@@ -29,7 +29,7 @@ def watch(start: Callable[..., Any], notes: list[str]) -> int:
     The view comes up first and JAX is imported under it, so that something is on the screen at once.
     """
     from courtside.cli.view import make_view
-    from courtside.events import Notice
+    from courtside.runs.events import Notice
 
     with make_view() as view:
         for note in notes:

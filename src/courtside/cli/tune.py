@@ -10,9 +10,9 @@ from typing import Any
 
 from courtside.cli.arguments import Parser, add_trust, pull_words, whole_number
 from courtside.cli.flags import read_config, split
-from courtside.config import FAMILIES, Config
 from courtside.errors import ConfigError
-from courtside.presets import PRESETS
+from courtside.settings.config import FAMILIES, Config
+from courtside.settings.presets import PRESETS
 
 ABOUT = """Search for settings that pass the preset's verdict, in stages: many short runs, fewer longer
 ones, few to the full length. The winner is trained on 16 fresh seeds before it is reported,
@@ -72,9 +72,9 @@ def make_parser() -> Parser:
 
 def find_search(name: str | None) -> Path | None:
     """The folder of a search that a word means; None where it is a preset."""
-    from courtside import runlog
     from courtside.errors import CheckpointError
-    from courtside.tune.trials import is_search
+    from courtside.experiments.tune.trials import is_search
+    from courtside.runs import runlog
 
     if name is None or name in PRESETS:
         return None
@@ -96,8 +96,8 @@ def refuse(config: Config) -> None:
 
 
 def start(config: Config, words: list[str], fixed: tuple[str, ...], found: Any, view: Any) -> Any:
-    from courtside.tune.space import make_space
-    from courtside.tune.stages import Wish, read_budget
+    from courtside.experiments.tune.space import make_space
+    from courtside.experiments.tune.stages import Wish, read_budget
 
     space = make_space(config, words, fixed)
     wish = Wish(
@@ -107,20 +107,20 @@ def start(config: Config, words: list[str], fixed: tuple[str, ...], found: Any, 
         budget_seconds=None if found.budget is None else read_budget(found.budget),
     )
     compare = read_compared(found.compare)
-    from courtside.tune import session
+    from courtside.experiments.tune import session
 
     return session.start(config, space, wish, compare, view)
 
 
 def admit(run_dir: Path) -> None:
     """Ask what there is to ask before the screen is taken."""
-    from courtside.tune.session import open_search
+    from courtside.experiments.tune.session import open_search
 
     open_search(run_dir)
 
 
 def resume(run_dir: Path, view: Any) -> Any:
-    from courtside.tune import session
+    from courtside.experiments.tune import session
 
     return session.resume(run_dir, view)
 
@@ -147,7 +147,7 @@ def read_rows(path: Path) -> tuple[str, dict[str, Any]]:
     if not isinstance(record, dict):
         raise ConfigError(f'--compare {path} must be a JSON object of settings, such as {{"gamma": 0.98}}.')
     if set(FAMILIES) & set(record):
-        from courtside.presets.files import read_preset
+        from courtside.settings.presets.files import read_preset
 
         record = flatten(read_preset(path).config)
     return path.stem, {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
@@ -163,7 +163,7 @@ def flatten(config: Config) -> dict[str, Any]:
 def watch(begin: Callable[..., Any], notes: list[str]) -> int:
     """Call `begin(view)` and print how the search ended; `courtside resume` ends here too."""
     from courtside.cli.tune_view import exit_status, make_view, print_closing
-    from courtside.events import Notice
+    from courtside.runs.events import Notice
 
     with make_view() as view:
         for note in notes:

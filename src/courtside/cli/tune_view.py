@@ -14,11 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from courtside.cli.closing import SIGNALS, STATUSES, say
-from courtside.cli.numbers import count, duration, figure, percent
-from courtside.events import Notice
-from courtside.tune import news
-from courtside.tune.space import Choice, Range, shapes
-from courtside.tune.trials import FinalRow, Stage, Trial
+from courtside.experiments.tune import news
+from courtside.experiments.tune.space import Choice, Range, shapes
+from courtside.experiments.tune.trials import FinalRow, Stage, Trial
+from courtside.runs.events import Notice
+from courtside.settings.numbers import count, duration, figure, percent
 
 PLAIN_SECONDS = 10.0
 """At most one line on how far it is in this time, where there is no bar."""
@@ -172,7 +172,7 @@ def progress_bar(phase: str, event: news.Worked) -> Table:
 def print_closing(console: Console, result: Any) -> None:
     """The report of a finished search, or how to go on with one that was stopped."""
     if result.finished:
-        from courtside.tune.report import make_report, terminal_lines
+        from courtside.experiments.tune.report import make_report, terminal_lines
 
         say(console, *terminal_lines(make_report(result.run_dir)))
         return

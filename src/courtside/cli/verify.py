@@ -6,8 +6,8 @@ import json
 import sys
 
 from courtside.cli.arguments import Parser, whole_number
-from courtside.config import MAX_SEED
 from courtside.errors import ConfigError
+from courtside.settings.config import MAX_SEED
 
 ABOUT = """Did my edit break it? Train the first part of a preset on a few fresh seeds with the code as it is installed here,
 and hold every metric against the band that was measured with many seeds of the untouched code.
@@ -17,9 +17,9 @@ Exit status: 0 inside the band, 1 outside, 2 bad input. Untouched code is called
 
 def main(args: list[str]) -> int:
     found = make_parser().read(args)
-    from courtside.presets import DEFAULT
-    from courtside.verify import QUICK, verify
-    from courtside.verify.comparison import FALSE_ALARMS
+    from courtside.experiments.verify import QUICK, verify
+    from courtside.experiments.verify.comparison import FALSE_ALARMS
+    from courtside.settings.presets import DEFAULT
 
     if found.preset and found.all_quick:
         raise ConfigError(f"--all-quick names its presets itself ({', '.join(QUICK)}); leave {found.preset!r} out.")
@@ -62,14 +62,14 @@ def _show_progress(preset: str):
 
 
 def _print(report) -> None:
-    from courtside.verify.words import describe
+    from courtside.cli.verify_words import describe
 
     print("\n".join(describe(report)), flush=True)
 
 
 def _print_json(reports: list) -> None:
-    from courtside.verify import to_json
-    from courtside.verify.words import hints, sentence
+    from courtside.cli.verify_words import hints, sentence
+    from courtside.experiments.verify import to_json
 
     records = [
         to_json(report)

@@ -18,9 +18,9 @@ from rich.text import Text
 
 from courtside.cli.board import Board
 from courtside.cli.health_watch import HealthWatch
-from courtside.cli.numbers import count, duration, figure, percent
 from courtside.cli.settings import disk_lines, memory_line, settings_lines, settings_table
-from courtside.events import (
+from courtside.health.verdict import ThresholdResult, window_unit, window_words
+from courtside.runs.events import (
     Compiled,
     Compiling,
     Evaluated,
@@ -34,7 +34,7 @@ from courtside.events import (
     Started,
     Turned,
 )
-from courtside.health.verdict import ThresholdResult, window_unit, window_words
+from courtside.settings.numbers import count, duration, figure, percent
 
 PLAIN_SECONDS = 2.0
 """At most one plain line in this time."""

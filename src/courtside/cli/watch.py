@@ -19,7 +19,7 @@ from typing import Any
 
 from courtside.cli.arguments import Parser, whole_number
 from courtside.errors import ConfigError
-from courtside.runlog import CONFIG
+from courtside.runs.runlog import CONFIG
 
 ABOUT = """Show the runs of a folder on a page in the browser: curves, verdicts, what is wrong, what agents are doing.
 

@@ -11,18 +11,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from courtside import config as configs
-from courtside.config import Config
-from courtside.dash.lines import as_number, pick_points, pick_rows, read_newest
+from courtside.dash.lines import pick_points, pick_rows, read_newest
 from courtside.dash.liveness import Pulse, pulse_of
 from courtside.dash.series import plain
 from courtside.dash.shelf import Kind, Shelf, kind_of, members_of, started_of
 from courtside.errors import CourtsideError
+from courtside.experiments.tune.trials import SEARCH
+from courtside.files import read_record
 from courtside.health.verdict import VerdictTracker
-from courtside.metric_names import ranking_metric, score_metric
-from courtside.plain_files import read_record
-from courtside.runlog import CONFIG, EVALS, METRICS, TIMING, VERDICT
-from courtside.tune.trials import SEARCH
+from courtside.runs.lines import as_number
+from courtside.runs.runlog import CONFIG, EVALS, METRICS, TIMING, VERDICT
+from courtside.settings import config as configs
+from courtside.settings.config import Config
+from courtside.settings.metric_names import ranking_metric, score_metric
 
 SPARK_POINTS, FEW_POINTS = 48, 12
 MOST_EVALS = 5_000

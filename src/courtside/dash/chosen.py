@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from courtside import runlog, storage
+from courtside import files
 from courtside.dash.groups import MOST_COMPARED
 from courtside.dash.shelf import kind_of
 from courtside.errors import CheckpointError, ConfigError
-from courtside.population import members
+from courtside.runs import members, runlog
 
 
 def find_chosen(names: Sequence[str]) -> dict[str, Path]:
@@ -47,7 +47,7 @@ def check_place(path: Path) -> None:
 
 def write_file(path: Path, content: bytes) -> None:
     try:
-        storage.write_bytes(path, content)
+        files.write_bytes(path, content)
     except CheckpointError as error:
-        why = storage.explain(error.__cause__) if isinstance(error.__cause__, OSError) else "it was refused"
+        why = files.explain(error.__cause__) if isinstance(error.__cause__, OSError) else "it was refused"
         raise ConfigError(f"{path} could not be written: {why}; name another place with -o.") from error

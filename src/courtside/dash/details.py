@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from courtside.config import Config, Threshold
 from courtside.dash.cards import read_config, verdict_of, verdict_words
 from courtside.dash.glossary import explain
 from courtside.dash.judging import Judgement, Spans
-from courtside.dash.lines import LineFiles, Row, Table, as_number, read_newest, sample_steps
+from courtside.dash.lines import LineFiles, Table, read_newest, sample_steps
 from courtside.dash.series import Axis, Clock, listed, make_clock, make_series, names_needed, plain
+from courtside.files import json_ready, read_record
 from courtside.health.verdict import ThresholdResult, VerdictTracker, window_words
-from courtside.metric_names import is_evaluation
-from courtside.options import field_docs
-from courtside.plain_files import read_record
-from courtside.presets import PRESETS
-from courtside.runlog import EVALS, METRICS, TIMING, VERDICT
-from courtside.storage import json_ready
-from courtside.system_record import SYSTEM
+from courtside.runs.lines import Row, as_number
+from courtside.runs.runlog import EVALS, METRICS, TIMING, VERDICT
+from courtside.runs.system_record import SYSTEM
+from courtside.settings.config import Config, Threshold
+from courtside.settings.metric_names import is_evaluation
+from courtside.settings.presets import PRESETS
+from courtside.settings.values import field_docs
 
 SIZES = ("batch_size", "minibatch_size", "num_updates", "gradient_steps")
 """What follows from the settings."""
@@ -109,7 +109,6 @@ def written(value: Any) -> str:
 
 
 # --- thresholds ----------------------------------------------------------------------------------------------------
-
 
 Judge = Callable[[Path, tuple[Threshold, ...]], list[Judgement] | None]
 """How thresholds stand; None where that is not known yet."""

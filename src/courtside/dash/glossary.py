@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from courtside import storage
+from courtside import files
 
 FILE = Path(__file__).with_name("glossary.json")
 REPLAY = "Of a replay"
@@ -81,7 +81,7 @@ def find_pattern(name: str, known: Iterable[str]) -> str | None:
 
 
 def main(args: list[str]) -> None:
-    storage.write_json(FILE, [word._asdict() for word in parse(Path(args[0]).read_text())])
+    files.write_json(FILE, [word._asdict() for word in parse(Path(args[0]).read_text())])
 
 
 if __name__ == "__main__":

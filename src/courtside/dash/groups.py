@@ -19,14 +19,13 @@ from courtside.dash.member_logs import MemberLogs
 from courtside.dash.series import Axis, listed, plain
 from courtside.dash.shelf import kind_of, members_of
 from courtside.errors import ConfigError
-from courtside.metric_names import score_metric
-from courtside.plain_files import read_bytes
-from courtside.population.curves import CURVE_POINTS, LEVELS
-from courtside.population.results import Member, read_results, sentence
-from courtside.presets.files import BEST
-from courtside.statistics import quantiles, wilson_interval
-from courtside.storage import json_ready
-from courtside.tune.trials import SEARCH, STUDY, FinalRow, Search, Trial, place_of, read_search
+from courtside.experiments.population.curves import CURVE_POINTS, LEVELS
+from courtside.experiments.population.results import Member, read_results, sentence
+from courtside.experiments.tune.trials import SEARCH, STUDY, FinalRow, Search, Trial, place_of, read_search
+from courtside.files import json_ready, read_bytes
+from courtside.health.statistics import quantiles, wilson_interval
+from courtside.settings.metric_names import score_metric
+from courtside.settings.presets.files import BEST
 
 MOST_COMPARED = 12
 MOST_TRIALS = 2_000
@@ -113,7 +112,7 @@ def read_trials_of(run: Path) -> tuple[list[Trial], str]:
         return [], "No trial is finished yet."
     if importlib.util.find_spec("optuna") is None:
         return [], 'The trials are in Optuna\'s file; to see them: pip install "courtside[tune]".'
-    from courtside.tune.study import read_trials
+    from courtside.experiments.tune.study import read_trials
 
     try:
         with tempfile.TemporaryDirectory() as copy:  # Optuna writes to a study that it opens
@@ -159,7 +158,7 @@ def find_shares(search: Search, first: Sequence[Trial]) -> list[dict[str, Any]] 
     """How much each setting mattered; None where it cannot be told yet."""
     if importlib.util.find_spec("optuna") is None:
         return None
-    from courtside.tune.importance import find_importance
+    from courtside.experiments.tune.importance import find_importance
 
     found = find_importance(search.space, list(first))
     return [{"name": name, "share": share} for name, share in found.shares.items()] or None

@@ -14,13 +14,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from courtside.config import Threshold
-from courtside.dash.following import Follower
-from courtside.dash.lines import Row
+from courtside.files import open_plain
 from courtside.health.verdict import ThresholdResult, VerdictTracker
-from courtside.metric_names import is_evaluation
-from courtside.plain_files import open_plain
-from courtside.runlog import EVALS, METRICS
+from courtside.runs.lines import Follower, Row
+from courtside.runs.runlog import EVALS, METRICS
+from courtside.settings.config import Threshold
+from courtside.settings.metric_names import is_evaluation
 
 LOOK_SECONDS = 0.1
 """Spent on rows in one question."""

@@ -8,14 +8,12 @@ a range of steps is found by halving. No JAX here.
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import re
 import threading
 from array import array
 from collections import OrderedDict
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -23,8 +21,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from courtside.metric_names import EPISODES, GAMES
-from courtside.plain_files import open_plain
+from courtside.files import open_plain
+from courtside.runs.lines import TAIL_BYTES, Row, as_number, parse
 
 WHOLE_BYTES = 6_000_000
 """A file up to this size is read whole."""
@@ -34,17 +32,15 @@ PROBE_BYTES = 65_536
 """Read at a place to find a whole line there; a longer line is not looked for."""
 SHORT_BYTES = 16_384
 """The same where a place without a line is no loss."""
-TAIL_BYTES = 200
+
+
 MOST_KEPT = 64
 """Files whose columns are kept for the next question."""
-MOST_STEPS = 1e18
+
+
 MOST_NAMES = 2_000
 """Columns of one file; further names are passed over, so that a hostile file cannot take all memory."""
 NAN = array("d", [float("nan")])
-SPECIAL = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
-"""Numbers that JSON cannot write."""
-
-Row = dict[str, Any]
 
 
 class Table(NamedTuple):
@@ -106,44 +102,6 @@ class Columns:
             known = self.values.get(name, NAN[:0])
             column[: len(known)] = known
         return Table(columns, tuple(self.values), self.count, self.skipped, self.is_whole)
-
-
-def parse(line: bytes) -> Row | None:
-    """The record in a line; None where it is none, or does not say which update it is of."""
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) and all(_is_count(row.get(name)) for name in ("step", "update")) else None
-
-
-def parse_numbers(line: bytes, names: Collection[str] | None = None) -> Row | None:
-    """The same with numbers alone, all or those of some names; what can only be counted is a finite number, or nothing."""
-    row = parse(line)
-    if row is None:
-        return None
-    numbers = {name: as_number(value) for name, value in row.items() if names is None or name in names}
-    for name in (EPISODES, GAMES):
-        if not math.isfinite(numbers.get(name) or 0.0):
-            numbers[name] = None
-    return numbers | {name: int(row[name]) for name in ("step", "update")}
-
-
-def _is_count(value: Any) -> bool:
-    """Whether it can number a step or an update."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < MOST_STEPS
-
-
-def as_number(value: Any) -> float | None:
-    """A JSON value as a number; None where it is none."""
-    if isinstance(value, str):
-        return SPECIAL.get(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return SPECIAL["Infinity"]
 
 
 class LineFiles:

@@ -8,12 +8,12 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from courtside.holding import LOCK
-from courtside.knobs import FOLDER, PAUSED, is_paused
-from courtside.plain_files import open_plain
-from courtside.population.members import FOLDER as MEMBERS
-from courtside.population.members import member_dirs
-from courtside.runlog import TIMING
+from courtside.files import open_plain
+from courtside.runs.holding import LOCK
+from courtside.runs.knobs import FOLDER, PAUSED, is_paused
+from courtside.runs.members import FOLDER as MEMBERS
+from courtside.runs.members import member_dirs
+from courtside.runs.runlog import TIMING
 
 FRESH_SECONDS = 20.0
 """Where locks cannot be asked about, a run counts as training as long as its newest row is no older."""

@@ -7,13 +7,12 @@ from collections import OrderedDict
 from functools import partial
 from pathlib import Path
 
-from courtside.config import Config
-from courtside.dash.following import Follower
-from courtside.dash.lines import Row, parse_numbers
-from courtside.metric_names import EPISODES, GAMES, RETURN, SCORE, count_of, is_evaluation, score_metric
-from courtside.plain_files import open_plain
-from courtside.population.histories import History
-from courtside.runlog import EVALS, METRICS, TIMING
+from courtside.experiments.population.histories import History
+from courtside.files import open_plain
+from courtside.runs.lines import Follower, Row, parse_numbers
+from courtside.runs.runlog import EVALS, METRICS, TIMING
+from courtside.settings.config import Config
+from courtside.settings.metric_names import EPISODES, GAMES, RETURN, SCORE, count_of, is_evaluation, score_metric
 
 MOST_KEPT = 4_000
 """Members."""

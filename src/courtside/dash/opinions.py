@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from courtside.config import Config
 from courtside.dash.cards import UNREADABLE, read_config
 from courtside.dash.lines import LineFiles
 from courtside.health.diagnose import diagnose
 from courtside.health.findings import Finding, to_json
 from courtside.health.history import History, make_case
-from courtside.runlog import EVALS, METRICS, TIMING, VERDICT
+from courtside.runs.runlog import EVALS, METRICS, TIMING, VERDICT
+from courtside.settings.config import Config
 
 AGAIN_SECONDS = 5.0
 """A run that is being trained is looked at this often at most."""

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from courtside.config import unknown_name
 from courtside.dash import groups
 from courtside.dash.cards import read_config
 from courtside.dash.details import metric_names
@@ -23,9 +22,10 @@ from courtside.dash.lines import LineFiles
 from courtside.dash.series import Axis
 from courtside.dash.shelf import kind_of, members_of
 from courtside.errors import ConfigError
-from courtside.metric_names import score_metric
-from courtside.tune.axes import short
-from courtside.tune.plots import INK, STYLE, import_matplotlib
+from courtside.experiments.tune.axes import short
+from courtside.experiments.tune.plots import INK, STYLE, import_matplotlib
+from courtside.settings.metric_names import score_metric
+from courtside.settings.values import unknown_name
 
 ENDINGS = (".png", ".svg", ".pdf")
 POINTS = 400

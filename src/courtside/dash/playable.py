@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from courtside.config import Config
 from courtside.errors import CourtsideError
-from courtside.registry import find_env
-from courtside.runlog import BEST, CHECKPOINTS
+from courtside.runs.runlog import BEST, CHECKPOINTS
+from courtside.settings.config import Config
+from courtside.settings.worlds import find_env
 
 EACH = 3
 """Episodes of every policy that can be asked for."""

@@ -18,22 +18,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from courtside import checkpoint, loading, runlog
 from courtside.algos import mad4pg, team
 from courtside.algos.algorithm import make_hyper
 from courtside.algos.mad4pg import predictions
+from courtside.algos.ops import categorical
 from courtside.dash.playable import EACH, ID, is_ours
 from courtside.dash.series import listed
-from courtside.engines import make_engine
+from courtside.engines import loading, make_engine
+from courtside.engines.episodes import Trace
 from courtside.engines.jax_engine import JaxEngine
-from courtside.episodes import Trace
+from courtside.envs.opponents import action_names
 from courtside.errors import CheckpointError, ConfigError
-from courtside.ops import categorical
-from courtside.play import action_names
-from courtside.png import encode_png
-from courtside.recording import BATCH, find_fps, find_renderer
+from courtside.runs import checkpoint, runlog
+from courtside.runs.png import encode_png
 from courtside.spaces import Discrete
-from courtside.train import evaluation_seed
+from courtside.training.filming import BATCH, find_fps, find_renderer
+from courtside.training.loop import evaluation_seed
 
 MOST_STEPS = 2_000
 """Of an episode that are shown."""

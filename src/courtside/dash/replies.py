@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from courtside.errors import ConfigError, CourtsideError
-from courtside.storage import json_ready
+from courtside.files import json_ready
 
 MOST_BODY = 4_000
 """Bytes of what a page may send."""

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from courtside import __version__
-from courtside.config import Config
 from courtside.dash import details, groups
 from courtside.dash.bundle import data_url, fill_page
 from courtside.dash.cards import make_card, read_config
@@ -29,10 +28,10 @@ from courtside.dash.series import AXES
 from courtside.dash.shelf import kind_of, parent_of
 from courtside.dash.story import read_story
 from courtside.errors import ConfigError
+from courtside.files import json_ready, read_bytes
 from courtside.hosts.gba.visit_map import FILE as VISITS
-from courtside.plain_files import read_bytes
-from courtside.storage import json_ready
-from courtside.wall_layout import FILE as WALL
+from courtside.runs.wall_layout import FILE as WALL
+from courtside.settings.config import Config
 
 GENERATOR = b'<meta name="generator" content="courtside report">'
 """What a report of ours is known by."""

@@ -12,8 +12,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from courtside.dash.lines import Table, as_number
-from courtside.metric_names import count_of, is_per_episode
+from courtside.dash.lines import Table
+from courtside.runs.lines import as_number
+from courtside.settings.metric_names import count_of, is_per_episode
 
 Axis = Literal["step", "update", "time"]
 AXES: tuple[Axis, ...] = ("step", "update", "time")

@@ -39,10 +39,10 @@ from courtside.dash.shelf import Shelf, parent_of
 from courtside.dash.story import read_story
 from courtside.dash.walls import crop, describe_wall
 from courtside.errors import ConfigError
+from courtside.files import read_bytes
 from courtside.health.findings import is_news
-from courtside.plain_files import read_bytes
-from courtside.wall_layout import FILE as WALL
-from courtside.wall_layout import MAX_SCREENS, STAGE
+from courtside.runs.wall_layout import FILE as WALL
+from courtside.runs.wall_layout import MAX_SCREENS, STAGE
 
 STATIC = Path(__file__).with_name("static")
 PAGES = ("/", "/run", "/population", "/search", "/compare", "/wall", "/replay")

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Literal
 
 from courtside.errors import CheckpointError
-from courtside.plain_files import is_plain_folder
-from courtside.population import members
-from courtside.runlog import CONFIG
-from courtside.tune.trials import SEARCH
+from courtside.experiments.tune.trials import SEARCH
+from courtside.files import is_plain_folder
+from courtside.runs import members
+from courtside.runs.runlog import CONFIG
 
 Kind = Literal["run", "population", "search"]
 _STAMP = re.compile(r"(\d{8}-\d{6})")

@@ -13,21 +13,21 @@ from typing import Any
 import jax
 import numpy as np
 
-from courtside import checkpoint, loading, stage
 from courtside.algos import team
 from courtside.dash.replays import require_ours
 from courtside.dash.series import listed
-from courtside.engines import make_engine
+from courtside.engines import loading, make_engine
 from courtside.engines.jax_engine import JaxEngine
+from courtside.engines.rollout import rows_of
+from courtside.envs.opponents import action_names
 from courtside.errors import ConfigError, CourtsideError
-from courtside.play import action_names
-from courtside.png import encode_png
-from courtside.recording import find_renderer
-from courtside.rollout import rows_of
-from courtside.runlog import read_config
+from courtside.runs import checkpoint, stage
+from courtside.runs.png import encode_png
+from courtside.runs.runlog import read_config
+from courtside.runs.wall_layout import GAP, grid
 from courtside.spaces import Discrete
-from courtside.wall import hang
-from courtside.wall_layout import GAP, grid
+from courtside.training.filming import find_renderer
+from courtside.training.wall import hang
 
 
 @dataclass

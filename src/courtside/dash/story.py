@@ -9,8 +9,8 @@ from typing import Any
 
 from courtside.dash.cards import whole
 from courtside.dash.shelf import members_of
-from courtside.plain_files import open_plain
-from courtside.runlog import EVENTS
+from courtside.files import open_plain
+from courtside.runs.runlog import EVENTS
 
 MOST_BYTES = 400_000
 """Read from the end of a long diary."""

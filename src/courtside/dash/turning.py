@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from courtside import knobs
-from courtside.config import Config
-from courtside.config_groups import SCHEDULES
 from courtside.dash.cards import UNREADABLE, Card, read_config
 from courtside.dash.liveness import pulse_of
 from courtside.dash.shelf import Shelf, parent_of
 from courtside.errors import ConfigError
-from courtside.plain_files import is_plain_folder
-from courtside.schedules import value_at, write_schedule
-from courtside.setting_types import flag_of
-from courtside.turns import Turn, add_turn, config_at, schedules_of, settled
+from courtside.files import is_plain_folder
+from courtside.runs import knobs
+from courtside.settings.config import Config
+from courtside.settings.groups import SCHEDULES
+from courtside.settings.schedules import value_at, write_schedule
+from courtside.settings.turns import Turn, add_turn, config_at, schedules_of, settled
+from courtside.settings.values import flag_of
 
 
 def describe(shelf: Shelf, name: str, run: Path, card: Card) -> dict[str, Any]:

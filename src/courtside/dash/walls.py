@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from courtside.errors import CheckpointError, ConfigError
-from courtside.png import decode_png, encode_png
-from courtside.wall_layout import GAP, MAX_SCREENS, grid
+from courtside.runs.png import decode_png, encode_png
+from courtside.runs.wall_layout import GAP, MAX_SCREENS, grid
 
 
 def describe_wall(picture: Path, num_envs: int) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Engines: how updates are run for a world that lives inside the compiled program, and for one outside it.
 
-Both offer the functions of `Engine`, so that `train.run` does not care which one it drives. Whatever must survive a kill is
+Both offer the functions of `Engine`, so that `training.loop.run` does not care which one it drives. Whatever must survive a kill is
 in the TrainState; an engine itself holds only compiled programs and, for host worlds, the envs.
 """
 
@@ -11,14 +11,13 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from courtside import trust
 from courtside.algos.team import Team
-from courtside.config import Config
-from courtside.envs.base import EnvSpec
-from courtside.episodes import Episodes
+from courtside.engines.episodes import Episodes
 from courtside.errors import EnvContractError
-from courtside.registry import build_world, find_env, tell_host
-from courtside.types import Policy, TrainState
+from courtside.runs import trust
+from courtside.settings.config import Config
+from courtside.settings.worlds import build_world, find_env, tell_host
+from courtside.types import EnvSpec, Policy, TrainState
 
 COMPILE_THREAD = "courtside-compile"
 """Name of the threads that compile: a process that ends while one is at work must not wait for it."""
@@ -34,7 +33,7 @@ Rows = dict[str, np.ndarray]
 
 @runtime_checkable
 class Engine(Protocol):
-    """What `train.run` and evaluation need of a world and an algorithm."""
+    """What `loop.run` and evaluation need of a world and an algorithm."""
 
     spec: EnvSpec
     team: Team
@@ -94,7 +93,7 @@ def make_engine(config: Config, run_dir: Path | None = None) -> Engine:
     """The engine that fits the env id; the opponents of an existing run come from the copies in its folder."""
     from courtside.engines.host_engine import HostEngine
     from courtside.engines.jax_engine import JaxEngine
-    from courtside.recruit import recruit, refuse_opponents
+    from courtside.engines.opponents import recruit, refuse_opponents
 
     if run_dir is not None:
         trust.admit(config.env, run_dir)

@@ -7,11 +7,10 @@ import numpy as np
 
 from courtside.algos import team
 from courtside.algos.algorithm import no_action
+from courtside.algos.nets import distributions
 from courtside.algos.setup import Setup
 from courtside.algos.team import Team
-from courtside.envs.base import EnvSpec
-from courtside.nets import distributions
-from courtside.types import EpisodeEnd, Rollout, Said
+from courtside.types import EnvSpec, EpisodeEnd, Rollout, Said
 
 
 def blank_rollout(learners: Team, spec: EnvSpec, features: np.ndarray, is_said: bool) -> Rollout:

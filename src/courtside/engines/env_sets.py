@@ -7,15 +7,15 @@ from pathlib import Path
 
 import jax
 
-from courtside import memory
-from courtside.config import Config
-from courtside.envs.base import EnvSpec
+from courtside.engines import fit
 from courtside.errors import EnvContractError
 from courtside.hosts.base import Host
 from courtside.hosts.env_host import Forecast, foresee, make_host
 from courtside.hosts.env_slice import Numbering
 from courtside.hosts.shifts import make_shifts
-from courtside.registry import EnvSource, tell_folder
+from courtside.settings.config import Config
+from courtside.settings.worlds import EnvSource, tell_folder
+from courtside.types import EnvSpec
 
 EVAL_ENVS = 16
 """That play an evaluation, or as many as are trained on, where that is more."""
@@ -91,7 +91,7 @@ class EnvSets:
         """Envs of their own, so that training episodes go on undisturbed."""
         num_envs = self._count_eval_envs(episodes)
         if self.built is None and self.forecast is not None:  # else asked when the training envs were built
-            memory.check_fits({memory.EVAL_ENVS: self._eval_envs_mb(num_envs)})
+            fit.check_fits({fit.EVAL_ENVS: self._eval_envs_mb(num_envs)})
         host = make_host(self.source, num_envs, self.config.env, packed=self._wants_bytes, for_evaluation=True)
         host.notices()  # the plan is of interest for the training envs only
         return host
@@ -106,9 +106,9 @@ class EnvSets:
         """What both sets will take."""
         foreseen = self.forecast.memory_mb * self.num_shifts if self.forecast else self.host.memory_mb()
         if not self.forecast or not self.config.eval_updates:
-            return {memory.HOST_ENVS: foreseen}
+            return {fit.HOST_ENVS: foreseen}
         num_envs = self._count_eval_envs(self.config.run.eval_episodes)
-        return {memory.HOST_ENVS: foreseen, memory.EVAL_ENVS: self._eval_envs_mb(num_envs)}
+        return {fit.HOST_ENVS: foreseen, fit.EVAL_ENVS: self._eval_envs_mb(num_envs)}
 
     def take_notices(self) -> list[str]:
         """What happened since this was asked the last time."""

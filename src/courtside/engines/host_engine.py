@@ -16,27 +16,27 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 from safetensors import numpy as safetensors
 
-from courtside import cores, memory
 from courtside.algos import team
 from courtside.algos.algorithm import Hyper, make_hyper, without_learning
+from courtside.algos.nets import cores
 from courtside.algos.setup import may_pack
 from courtside.algos.team import Team, make_team
-from courtside.config import Config
-from courtside.engines import EVALUATION, Rows
+from courtside.engines import EVALUATION, Rows, fit
 from courtside.engines.blanks import blank_rollout
 from courtside.engines.choosing import Acting, ActionChooser, join_said, memories_of
 from courtside.engines.env_sets import EnvSets
+from courtside.engines.episodes import Episodes
+from courtside.engines.fit import can_share
 from courtside.engines.overlapping import GRAIN, Overlap, is_in_step
 from courtside.engines.playing import HostPlayer
-from courtside.episodes import Episodes
+from courtside.engines.rollout import DeviceRows, HostColumns, Turn, collect_host, summarize_episodes
 from courtside.errors import ConfigError
 from courtside.hosts.base import Host, ShowsScreens
 from courtside.hosts.facts import can_pack
 from courtside.hosts.shifts import Shifts
-from courtside.keys import make_key
-from courtside.registry import EnvSource
-from courtside.rollout import DeviceRows, HostColumns, Turn, collect_host, summarize_episodes
-from courtside.types import Metrics, Policy, Rollout, TrainState
+from courtside.settings.config import Config
+from courtside.settings.worlds import EnvSource
+from courtside.types import Metrics, Policy, Rollout, TrainState, make_key
 
 SAVING_FACTOR = 4.0
 """`chunk_factor` where all envs are saved at the end of each chunk: that takes milliseconds for each dozen of them."""
@@ -84,7 +84,7 @@ class HostEngine:
         self._value = jax.jit(acting.value)
         self._note_ends = jax.jit(functools.partial(team.note_ends, self.team))
         self._overlap = Overlap(self.team, config, self.hyper) if config.env.staleness else None
-        shares = self._overlap is None and cores.can_share(self.team.groups)
+        shares = self._overlap is None and can_share(self.team.groups)
         self._num_sharing = cores.count() if shares else 1
         update = functools.partial(learn, self.team)
         self._update: Callable[..., Any] = (
@@ -287,7 +287,7 @@ class HostEngine:
     def memory_mb(self) -> dict[str, float]:
         # Two sets of columns and the batch; what steps led to is kept too where rows are numbers. Each core has its own batch.
         copies = (3 if self._keeps_bytes else 5) + self._num_sharing - 1
-        learner = memory.learner_mb(self.team, self.template(), row_copies=copies)
+        learner = fit.learner_mb(self.team, self.template(), row_copies=copies)
         return self._envs.memory_mb() | learner | {"network": learner["network"] * self._num_sharing}
 
     def screens(self, limit: int) -> np.ndarray | None:

@@ -13,17 +13,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from courtside import backend, memory, rollout
 from courtside.algos import team
 from courtside.algos.algorithm import Hyper, make_hyper, without_learning
 from courtside.algos.team import Team, make_team
-from courtside.config import Config
-from courtside.engines import COMPILE_THREAD, MAX_CHUNK, Rows
+from courtside.engines import COMPILE_THREAD, MAX_CHUNK, Rows, backend, fit, rollout
+from courtside.engines.episodes import Episodes, Trace, play_episodes, trace_episodes
 from courtside.envs.base import Env
-from courtside.episodes import Episodes, Trace, play_episodes, trace_episodes
 from courtside.errors import EnvContractError
-from courtside.keys import make_key
-from courtside.types import Policy, TrainState
+from courtside.settings.config import Config
+from courtside.types import Policy, TrainState, make_key
 
 Columns = dict[str, Float[Array, "max_chunk"]]
 """One array per metric inside the program, one entry per update, as long as the longest chunk."""
@@ -124,8 +122,8 @@ class JaxEngine:
 
     def memory_mb(self) -> dict[str, float]:
         state = self._template
-        envs = memory.tree_mb((state.env_state, state.obs)) * (1 + self.team.num_steps)
-        return {"envs": envs, **memory.learner_mb(self.team, state)}
+        envs = fit.tree_mb((state.env_state, state.obs)) * (1 + self.team.num_steps)
+        return {"envs": envs, **fit.learner_mb(self.team, state)}
 
     def notices(self) -> list[str]:
         notices, self._notices = self._notices, []

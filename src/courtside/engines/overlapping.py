@@ -23,8 +23,8 @@ from jaxtyping import Array
 
 from courtside.algos import team
 from courtside.algos.team import Team
-from courtside.config import Config
-from courtside.rollout import summarize_episodes
+from courtside.engines.rollout import summarize_episodes
+from courtside.settings.config import Config
 from courtside.types import EpisodeEnd, Metrics, Rollout, TrainState
 
 GRAIN = 8

@@ -10,10 +10,9 @@ import numpy as np
 
 from courtside.algos import team
 from courtside.algos.team import Team
-from courtside.episodes import Episodes, play_host_episodes
+from courtside.engines.episodes import Episodes, play_host_episodes
 from courtside.hosts.base import Host
-from courtside.keys import make_key
-from courtside.types import Policy
+from courtside.types import Policy, make_key
 
 NOISE_BLOCK = 256
 """Steps whose noise is drawn at a time."""

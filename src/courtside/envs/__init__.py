@@ -1,0 +1,1 @@
+"""Worlds written in JAX, the contract that they keep, and opponents inside a world."""

@@ -7,43 +7,12 @@ time limit of the spec), so dynamics read like the rules of the game. `courtside
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from courtside.spaces import Space
-from courtside.types import Obs, TimeStep
-
-
-@dataclass(frozen=True, kw_only=True)
-class EnvSpec:
-    """What a world promises; static, so that shapes are known before anything is compiled."""
-
-    name: str
-    observation: Space
-    """What one agent sees."""
-    action: Space
-    """What one agent may do."""
-    num_agents: int = 1
-    time_limit: int | None = None
-    """Steps after which an episode is truncated; None where the world ends its episodes itself."""
-    agent_names: tuple[str, ...] = ()
-    """What the agents are called, in order; a team's members share what stands before the last underscore (`red_0`)."""
-    per_agent: tuple[tuple[Space, Space], ...] = ()
-    """Observation and action of each agent, only where they are unlike (worlds outside JAX); else empty."""
-    tells_games: bool = False
-    """Whether a game can be several episodes, one for each life, so that its end and score are told apart (Atari)."""
-    told_names: tuple[str, ...] = ()
-    """What a world outside JAX says at the end of each episode, a number each; JAX worlds have `TimeStep.info`."""
-    made_of: str = ""
-    """What the world is made of that its name does not tell, such as a cartridge by its hash: a run goes on with the same."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """A name for every agent, made up where the world gives none."""
-        return self.agent_names or tuple(f"agent_{i}" for i in range(self.num_agents))
+from courtside.types import EnvSpec, Obs, TimeStep
 
 
 @runtime_checkable

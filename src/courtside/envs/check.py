@@ -18,13 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, PRNGKeyArray
 
+from courtside.encoding import decode_action
 from courtside.envs import check_spaces, compare
-from courtside.envs.base import Env, EnvSpec
+from courtside.envs.base import Env
 from courtside.envs.findings import Check, CheckResult, Fault, one_line, run_in_order
 from courtside.envs.wrappers import begin_next, draw_fresh, goes_on, start_episode, step_episode
-from courtside.preprocess import decode_action
 from courtside.spaces import Box, Discrete, MultiDiscrete
-from courtside.types import EpisodeEnd, EpisodeState, Obs, TimeStep
+from courtside.types import EnvSpec, EpisodeEnd, EpisodeState, Obs, TimeStep
 
 MAX_EPISODE_STEPS = 10_000
 """Random steps after which a world without a time limit counts as one that never ends."""

@@ -8,10 +8,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from courtside.envs.base import EnvSpec
 from courtside.envs.findings import Fault
 from courtside.spaces import Box, Cells, Dict, Discrete, MultiDiscrete, Space, Tuple
-from courtside.types import TimeStep
+from courtside.types import EnvSpec, TimeStep
 
 Arrays = jax.Array | np.ndarray | jax.ShapeDtypeStruct
 """Arrays, or what JAX says about them before they exist."""

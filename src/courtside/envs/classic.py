@@ -16,9 +16,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
 from courtside.envs import classic_rendering
-from courtside.envs.base import EnvSpec, make_timestep
+from courtside.envs.base import make_timestep
 from courtside.spaces import Box, Discrete
-from courtside.types import TimeStep
+from courtside.types import EnvSpec, TimeStep
 
 INF = math.inf
 

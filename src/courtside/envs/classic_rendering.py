@@ -7,7 +7,7 @@ import math
 import jax.numpy as jnp
 from jaxtyping import Array, Float, UInt8
 
-from courtside.drawing import Canvas, blank, disc, paint, polygon, rectangle, ring, stroke, to_rgb
+from courtside.envs.drawing import Canvas, blank, disc, paint, polygon, rectangle, ring, stroke, to_rgb
 
 PAPER, INK, FAINT = (250, 249, 246), (52, 58, 64), (206, 212, 218)
 WOOD, STEEL, ROSE, MOSS = (214, 140, 69), (73, 107, 148), (201, 72, 91), (88, 129, 87)

@@ -16,9 +16,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from courtside.envs.base import EnvSpec, make_timestep
+from courtside.envs.base import make_timestep
 from courtside.spaces import Box
-from courtside.types import TimeStep
+from courtside.types import EnvSpec, TimeStep
 
 MEET_STEPS, MEET_SPEED = 15, 0.1
 CHASE_STEPS, CHASER_SPEED, RUNNER_SPEED = 25, 0.15, 0.1

@@ -16,15 +16,23 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray, PyTree, UInt32
 
-from courtside.algos.algorithm import algorithm_of, decode, memory_at_rest
-from courtside.algos.setup import Setup
-from courtside.envs.base import Env, EnvSpec
+from courtside.encoding import decode_action
+from courtside.envs.base import Env
 from courtside.envs.check import sample_action
-from courtside.keys import KEY_KIND
-from courtside.nets import distributions
-from courtside.preprocess import decode_action, encode
 from courtside.spaces import Discrete, MultiDiscrete, Space, feature_size
-from courtside.types import Obs, Policy, TimeStep
+from courtside.types import KEY_KIND, EnvSpec, Obs, TimeStep
+
+
+def bare(env: Any, state: Any = None) -> tuple[Any, Any]:
+    """The world without its opponents, and its own state."""
+    while isinstance(env, WithOpponents):
+        env, state = env.world, getattr(state, "inner", None)
+    return env, state
+
+
+def action_names(env: Env) -> tuple[str, ...]:
+    return getattr(bare(env)[0], "action_names", ())
+
 
 Words = UInt32[Array, "_"]
 """Random words: all that a step draws comes from one call, since many small ones cost more than the step."""
@@ -42,6 +50,15 @@ class Opponent(Protocol):
     def act(self, world: Env, state: Any, obs: Obs, agent: int, words: Words) -> Array:
         """The action of agent number `agent`, as the world takes it; `obs` is what that agent sees now."""
         ...
+
+
+@runtime_checkable
+class Remembers(Protocol):
+    """An opponent that carries something from step to step; the world keeps it for it (`engines.opponents.Frozen`)."""
+
+    def memory_at_rest(self) -> Any: ...
+
+    def act_and_remember(self, obs: Obs, words: Words, memory: Any) -> tuple[Array, Any]: ...
 
 
 class Uniform(eqx.Module):
@@ -78,37 +95,6 @@ class Scripted(eqx.Module):
 
     def act(self, world: Env, state: Any, obs: Obs, agent: int, words: Words) -> Array:
         return scripts_of(world)[self.script](state, agent, as_key(words))
-
-
-class Frozen(eqx.Module):
-    """A trained network that learns no more; it draws its actions, or takes the most likely ones.
-
-    Only such opponents may remember: the world with opponents keeps it for them, and they forget as an episode begins.
-    """
-
-    policy: Policy
-    setup: Setup = eqx.field(static=True)
-    greedy: bool = eqx.field(static=True, default=False)
-
-    def num_words(self, world: Env) -> int:
-        return 0 if self.greedy else distributions.noise_size(self.setup.action)
-
-    def memory_at_rest(self) -> Any:
-        """What it remembers as an episode begins: nothing."""
-        return jax.tree.map(lambda x: x[0, 0], memory_at_rest(self.setup, 1))
-
-    def act(self, world: Env, state: Any, obs: Obs, agent: int, words: Words) -> Array:
-        return self.act_and_remember(obs, words, self.memory_at_rest())[0]
-
-    def act_and_remember(self, obs: Obs, words: Words, memory: Any) -> tuple[Array, Any]:
-        """Its action, and what it remembers now."""
-        features = encode(self.setup.observation, obs, jnp)
-        if self.greedy:
-            action, memory = algorithm_of(self.setup).act_greedily(self.setup, self.policy, features, memory)
-        else:
-            noise = distributions.noise_from_bits(self.setup.action, words)
-            action, memory = algorithm_of(self.setup).act(self.setup, self.policy, features, memory, noise)
-        return decode(self.setup, action, jnp), memory
 
 
 class OpponentState(eqx.Module):
@@ -156,7 +142,7 @@ class WithOpponents(eqx.Module):
         return self._begin(*self.world.reset(key))
 
     def _begin(self, inner: PyTree, obs: Obs) -> tuple[OpponentState, Obs]:
-        blank = tuple(one.memory_at_rest() if isinstance(one, Frozen) else () for one in self.opponents)
+        blank = tuple(one.memory_at_rest() if isinstance(one, Remembers) else () for one in self.opponents)
         return OpponentState(inner, obs, blank), self._of_learners(obs)
 
     def step(self, state: OpponentState, action: Array, key: PRNGKeyArray) -> tuple[OpponentState, TimeStep]:
@@ -175,7 +161,7 @@ class WithOpponents(eqx.Module):
                 rows.append(next(learners))
                 continue
             obs = jax.tree.map(lambda x: x[i], state.obs)  # noqa: B023 (called at once)
-            if isinstance(opponent, Frozen):
+            if isinstance(opponent, Remembers):
                 row, memories[i] = opponent.act_and_remember(obs, words[i], memories[i])
             else:
                 row = opponent.act(self.world, state.inner, obs, i, words[i])

@@ -26,9 +26,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from courtside.envs.base import Env, EnvSpec, make_timestep
+from courtside.envs.base import Env, make_timestep
 from courtside.spaces import Box, Discrete, MultiDiscrete
-from courtside.types import Obs, TimeStep
+from courtside.types import EnvSpec, Obs, TimeStep
 
 
 @runtime_checkable

@@ -13,10 +13,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, PRNGKeyArray
 
-from courtside.envs.base import EnvSpec, make_timestep
+from courtside.envs.base import make_timestep
 from courtside.errors import ConfigError
 from courtside.spaces import Discrete
-from courtside.types import TimeStep
+from courtside.types import EnvSpec, TimeStep
 
 
 class RecallState(NamedTuple):

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from courtside.config import Config
 from courtside.health import critic, exploits, noise, numbers, policy, replay, scores, seeds, setup, value_range
 from courtside.health.findings import Finding, most_important_first
 from courtside.health.history import Case
+from courtside.settings.config import Config
 
 MIN_UPDATES = 20
 """Updates below which nothing can be told from noise."""

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from courtside import runlog
-from courtside.config import Config
 from courtside.errors import CheckpointError
-from courtside.population.members import FOLDER, member_dirs
-from courtside.turns import config_at
+from courtside.runs import runlog
+from courtside.runs.members import FOLDER, member_dirs
+from courtside.settings.config import Config
+from courtside.settings.turns import config_at
 
 Row = Mapping[str, Any]
 

@@ -24,8 +24,8 @@ from courtside.health.outcome import (
 from courtside.health.remedies import with_norm_obs
 from courtside.health.scores import EVAL_AGREE, EVAL_DEVIATIONS, EVAL_GAP, MIN_EVALS, eval_gaps
 from courtside.health.stretches import cut, held_since, highest, lowest, mean
-from courtside.metric_names import RETURN, SCORE
-from courtside.schedules import parse_schedule
+from courtside.settings.metric_names import RETURN, SCORE
+from courtside.settings.schedules import parse_schedule
 
 EFFECT, SCALE, AT_BOUND = "health/noise_effect", "charts/noise_scale", "health/action_at_bound"
 GRADIENT, ACTOR_LOSS = "losses/actor_grad_norm", "losses/actor_loss"

@@ -10,11 +10,11 @@ import math
 
 import numpy as np
 
-from courtside.config import Threshold
 from courtside.health.history import Case
 from courtside.health.stretches import RETURN, cut, episode_counts, median, weighted_mean
 from courtside.health.verdict import holds, window_span, window_unit
-from courtside.metric_names import SCORE, is_evaluation, is_per_episode
+from courtside.settings.config import Threshold
+from courtside.settings.metric_names import SCORE, is_evaluation, is_per_episode
 
 EARLY = 0.25
 """Share of the plan before which it is too early to miss progress."""

@@ -9,7 +9,7 @@ from courtside.health.history import Case
 from courtside.health.outcome import EARLY, certainty, closeness, has_risen, is_failing, is_solved, progress, shortfall
 from courtside.health.remedies import with_norm_obs
 from courtside.health.stretches import Stretches, cut, held_since, highest, median
-from courtside.schedules import parse_schedule, value_at
+from courtside.settings.schedules import parse_schedule, value_at
 
 ENTROPY, KL, CLIPPED = "losses/entropy", "losses/approx_kl", "losses/clipfrac"
 RATE, AT_BOUND = "charts/learning_rate", "health/action_at_bound"

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from courtside.config import Config, override
-from courtside.schedules import Schedule, parse_schedule, write_schedule
+from courtside.settings.config import Config, override
+from courtside.settings.schedules import Schedule, parse_schedule, write_schedule
 
 Settings = dict[str, Any]
 """Changed settings by their flat names, as `config.override` takes them."""

@@ -16,7 +16,7 @@ from courtside.health.outcome import closeness, is_failing, levels, progress, sh
 from courtside.health.remedies import explore_more, rate_flags
 from courtside.health.stretches import LENGTH, RETURN, cut, episode_counts, highest, lowest, mean
 from courtside.health.verdict import longest_window
-from courtside.metric_names import EVAL_RETURN, EVAL_SCORE, GAME_LENGTH, GAME_SCORE, SCORE, std_of
+from courtside.settings.metric_names import EVAL_RETURN, EVAL_SCORE, GAME_LENGTH, GAME_SCORE, SCORE, std_of
 
 DEEP = 0.25
 """Share of what had been won that has to be lost."""

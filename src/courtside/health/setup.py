@@ -6,15 +6,15 @@ import dataclasses
 
 import numpy as np
 
-from courtside import registry
-from courtside.config import Config
 from courtside.errors import ConfigError
 from courtside.health.findings import Finding, make_finding, number
 from courtside.health.history import Case
 from courtside.health.outcome import EARLY, certainty, is_failing, is_solved, progress, shortfall
 from courtside.health.stretches import LENGTH, RETURN, cut, episode_counts, held_since, highest, median
-from courtside.schedules import write_schedule
-from courtside.turns import turns_of
+from courtside.settings import worlds
+from courtside.settings.config import Config
+from courtside.settings.schedules import write_schedule
+from courtside.settings.turns import turns_of
 
 RATES = ("learning_rate", "learn_rate")
 """How settings end that are rates."""
@@ -197,7 +197,7 @@ def _first_update(case: Case) -> int:
 def _world_kind(env_id: str) -> str:
     """What steps a world, as far as its name tells; one that cannot be found here any more may be any."""
     try:
-        kind = registry.find_env(env_id).kind
+        kind = worlds.find_env(env_id).kind
     except ConfigError:
         return "module"
     return kind if kind in SPEED_UP else "host"

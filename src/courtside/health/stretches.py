@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from courtside.health.history import History
-from courtside.metric_names import count_of, is_per_episode
+from courtside.settings.metric_names import count_of, is_per_episode
 
 MAX_STRETCHES = 40
 MIN_UPDATES = 5

@@ -12,7 +12,7 @@ from courtside.health.history import Case
 from courtside.health.outcome import certainty, is_failing, is_solved, progress, shortfall, wanted_return
 from courtside.health.remedies import rate_flags
 from courtside.health.stretches import cut, held_since, highest, lowest
-from courtside.metric_names import SCORE
+from courtside.settings.metric_names import SCORE
 
 PROMISES = ("/target_mean", "/actor_loss")
 """How metrics end that tell the critic's promises, of all agents and of each group of them."""

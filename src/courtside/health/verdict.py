@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from courtside.config import Threshold
-from courtside.metric_names import GAMES, count_of, is_evaluation, is_per_episode
+from courtside.settings.config import Threshold
+from courtside.settings.metric_names import GAMES, count_of, is_evaluation, is_per_episode
 
 _SCALE_BITS = 1074
 """Every finite float64 is a whole multiple of 2⁻¹⁰⁷⁴."""

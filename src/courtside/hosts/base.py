@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from courtside.envs.base import EnvSpec
+from courtside.types import EnvSpec
 
 
 class GameEnds(NamedTuple):

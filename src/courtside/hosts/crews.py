@@ -20,8 +20,8 @@ from courtside.hosts.arrays import HostArrays, make_arrays
 from courtside.hosts.env_slice import EnvSlice, Numbering, locate
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.kinds import kind_of
-from courtside.hosts.memory import resident_mb
 from courtside.hosts.watchdog import show_crashes, watch
+from courtside.machine import resident_mb
 
 LOOK_SECONDS = 0.2
 """How often a waiting crew looks whether a worker still moves."""

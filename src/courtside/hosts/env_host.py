@@ -14,9 +14,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from courtside.backend import num_cores
-from courtside.config import EnvConfig
-from courtside.envs.base import EnvSpec
 from courtside.errors import ConfigError
 from courtside.hosts.arrays import num_bytes
 from courtside.hosts.base import GameEnds, HostStep
@@ -25,10 +22,12 @@ from courtside.hosts.env_slice import Numbering
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.kinds import can_be_imported, full_id, kind_of
 from courtside.hosts.measure import Measured, measure_env
-from courtside.hosts.memory import MB
 from courtside.hosts.process_crew import ProcessCrew, measure_in_process, processes_work
 from courtside.hosts.states import join_states, split_states
-from courtside.registry import EnvSource
+from courtside.machine import MB, num_cores
+from courtside.settings.config import EnvConfig
+from courtside.settings.worlds import EnvSource
+from courtside.types import EnvSpec
 
 Mode = Literal["serial", "threads", "processes"]
 

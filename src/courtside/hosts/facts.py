@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from courtside import preprocess, spaces
+from courtside import encoding, spaces
 from courtside.hosts.arrays import Layout
 from courtside.hosts.gym_spaces import action_layout
 
@@ -49,7 +49,7 @@ class EnvFacts:
             shape, dtype = action_layout(self.action)
             actions = (((self.num_agents, *shape), dtype),)
         if packed and can_pack(self):
-            size, dtype = preprocess.packed_size(self.observation), np.uint8
+            size, dtype = encoding.packed_size(self.observation), np.uint8
         else:
             size, dtype = spaces.feature_size(self.observation), np.float32
         return Layout(num_envs, self.num_agents, size, actions, dtype, len(self.told_names))
@@ -80,10 +80,10 @@ def can_pack(env: Any) -> bool:
 
     Of several agents one may be away, and its row is zeros: those must stay zeros when the bytes become numbers.
     """
-    if env.per_agent or not preprocess.is_packable(env.observation):
+    if env.per_agent or not encoding.is_packable(env.observation):
         return False
-    nothing = np.zeros(preprocess.packed_size(env.observation), np.uint8)
-    return env.num_agents == 1 or not preprocess.unpack(env.observation, nothing).any()
+    nothing = np.zeros(encoding.packed_size(env.observation), np.uint8)
+    return env.num_agents == 1 or not encoding.unpack(env.observation, nothing).any()
 
 
 def join_agents(names: tuple[str, ...], pairs: tuple[tuple[spaces.Space, spaces.Space], ...]) -> EnvFacts:

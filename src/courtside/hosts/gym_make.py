@@ -6,13 +6,13 @@ import contextlib
 import importlib
 from typing import Any
 
-from courtside import gate
-from courtside.config import unknown_name
 from courtside.errors import ConfigError, CourtsideError, EnvContractError, describe_error
 from courtside.hosts.atari.game import import_ale
 from courtside.hosts.atari.ids import is_of_game
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.gym_spaces import convert_action, convert_observation
+from courtside.settings import gate
+from courtside.settings.values import unknown_name
 
 
 def build_env(env_id: str) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from courtside import preprocess, spaces
+from courtside import encoding, spaces
 from courtside.errors import EnvContractError
 from courtside.hosts.faults import Fault
 
@@ -114,7 +114,7 @@ def make_obs_writer(space: spaces.Space, packed: bool = False) -> WriteObs:
 
 
 def _write_box(shape: tuple[int, ...], is_flat: bool, row: np.ndarray, obs: Any) -> None:
-    """The fast path: numbers go straight into the row, in the order `preprocess.encode` gives them."""
+    """The fast path: numbers go straight into the row, in the order `encoding.encode` gives them."""
     if obs.__class__ is not np.ndarray:
         obs = np.asarray(obs)
     if obs.shape != shape:
@@ -124,7 +124,7 @@ def _write_box(shape: tuple[int, ...], is_flat: bool, row: np.ndarray, obs: Any)
 
 def _write_encoded(space: spaces.Space, row: np.ndarray, obs: Any) -> None:
     check_observation(space, obs)
-    row[:] = preprocess.encode(space, obs, np)
+    row[:] = encoding.encode(space, obs, np)
 
 
 def _write_bytes(space: spaces.Box, row: np.ndarray, obs: Any) -> None:
@@ -138,7 +138,7 @@ def _write_bytes(space: spaces.Box, row: np.ndarray, obs: Any) -> None:
 def _write_packed(space: spaces.Space, row: np.ndarray, obs: Any) -> None:
     check_observation(space, obs)
     _check_bytes(space, obs)
-    row[:] = preprocess.pack(space, obs, np)
+    row[:] = encoding.pack(space, obs, np)
 
 
 def _check_bytes(space: spaces.Space, value: Any, where: str = "the observation") -> None:
@@ -209,7 +209,7 @@ def _copy_rows(action: np.ndarray) -> list:
 
 
 def action_layout(space: spaces.Space) -> tuple[tuple[int, ...], np.dtype]:
-    """Shape and kind of one env's action, as `preprocess.decode_action` gives it."""
+    """Shape and kind of one env's action, as `encoding.decode_action` gives it."""
     if not isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.Box):
         raise TypeError(f"no env acts in {space}")
     return space.shape, space.dtype

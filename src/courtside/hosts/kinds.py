@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from courtside import registry
 from courtside.errors import ConfigError
 from courtside.hosts import gym_calls, gym_make, pz_calls, pz_make
 from courtside.hosts.arrays import HostArrays
@@ -24,7 +23,8 @@ from courtside.hosts.gba import game as gba_game
 from courtside.hosts.gba import ids as gba_ids
 from courtside.hosts.gba import make as gba_make
 from courtside.hosts.gba import options as gba_options
-from courtside.registry import EnvSource
+from courtside.settings import worlds
+from courtside.settings.worlds import EnvSource
 
 
 class Calls(Protocol):
@@ -109,7 +109,7 @@ def kind_of(env_id: str) -> Kind:
 def full_id(source: EnvSource | str) -> str:
     """The id as the user types it: `gym:NAME`, `pz:MODULE`, `atari:GAME[...]`, `gba:GAME[...]` or `module:Class`."""
     if isinstance(source, str):
-        source = registry.find_env(source)
+        source = worlds.find_env(source)
     if source.kind == "jax":
         raise ConfigError(
             f"{source.name!r} is a JAX world, which needs no host; gym:NAME takes a Gymnasium env, pz:MODULE a PettingZoo one, "

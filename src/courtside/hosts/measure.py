@@ -13,7 +13,7 @@ from courtside.errors import EnvContractError, describe_error
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.faults import FAILURES
 from courtside.hosts.kinds import kind_of
-from courtside.hosts.memory import own_share_mb, resident_mb
+from courtside.machine import own_share_mb, resident_mb
 
 STEP_BUDGET = 0.06
 """Seconds spent on stepping one env."""

@@ -23,11 +23,11 @@ from courtside.hosts.crews import LOOK_SECONDS, shares
 from courtside.hosts.env_slice import HINT, Numbering, count_restart, locate
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.measure import Measured
-from courtside.hosts.memory import own_share_mb
 from courtside.hosts.rounds import Rounds, poll_of
 from courtside.hosts.states import join_states, split_screens
 from courtside.hosts.worker import Orders
 from courtside.hosts.worker_process import Worker, WorkerDown
+from courtside.machine import own_share_mb
 
 CLOSE_SECONDS = 2.0
 """How long workers may take to close their envs before they are ended."""

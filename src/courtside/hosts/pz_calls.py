@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from courtside import preprocess, spaces
+from courtside import encoding, spaces
 from courtside.hosts.arrays import HostArrays
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.faults import FAILURES, Fault, describe_value
@@ -48,7 +48,7 @@ class ParallelCalls:
         """Flags of the episode under way, which a reset clears: the shared ones still tell of the step before it."""
         packed = arrays.features.dtype == np.uint8
         self._writers = [make_obs_writer(seen, packed) for seen, _ in facts.agents]
-        size_of = preprocess.packed_size if packed else spaces.feature_size
+        size_of = encoding.packed_size if packed else spaces.feature_size
         self._sizes = [size_of(seen) for seen, _ in facts.agents]
         self._readers = [make_action_reader(done) for _, done in facts.agents]
         count = facts.num_agents

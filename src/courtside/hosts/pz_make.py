@@ -6,12 +6,12 @@ import functools
 import sys
 from typing import Any
 
-from courtside import gate
-from courtside.config import unknown_name
 from courtside.errors import ConfigError, CourtsideError, EnvContractError, describe_error
 from courtside.hosts.facts import EnvFacts, join_agents
 from courtside.hosts.gym_spaces import convert_action, convert_observation
-from courtside.registry import pz_targets
+from courtside.settings import gate
+from courtside.settings.values import unknown_name
+from courtside.settings.worlds import pz_targets
 
 PREFIX = "pz:"
 TO_PARALLEL = "wrap it with pettingzoo.utils.conversions.aec_to_parallel in a function of yours, and name that"

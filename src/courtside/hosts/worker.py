@@ -22,7 +22,6 @@ import traceback
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from courtside import gate
 from courtside.errors import ConfigError, CourtsideError, describe_error
 from courtside.hosts.arrays import make_arrays, num_bytes
 from courtside.hosts.env_slice import EnvSlice
@@ -31,6 +30,7 @@ from courtside.hosts.kinds import kind_of
 from courtside.hosts.measure import measure_env
 from courtside.hosts.rounds import Attendance, Ends
 from courtside.hosts.states import join_screens, join_states, split_states
+from courtside.settings import gate
 
 ALIVE, DONE, MESSAGE, STATES = b".", b"k", b"m", b"b"
 ATTACH, RESET, NOTHING, SAVE, LOAD, DRAW, QUIT = b"a", b"r", b"n", b"w", b"l", b"p", b"q"

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from courtside import gate
 from courtside.errors import ConfigError, EnvContractError
 from courtside.hosts import worker as protocol
 from courtside.hosts.crews import LOOK_SECONDS
 from courtside.hosts.states import split_states
 from courtside.hosts.worker import Orders
-from courtside.registry import targets_of
+from courtside.settings import gate
+from courtside.settings.worlds import targets_of
 
 START_SECONDS = 60.0
 """How long a worker may take to start Python and load what it needs; a busy machine takes a while."""

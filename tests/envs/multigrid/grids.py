@@ -14,7 +14,7 @@ import numpy as np
 from courtside.envs.multigrid.objects import EMPTY, WALL
 from courtside.envs.multigrid.rules import GridOptions, Judgement, Rules, Turn
 from courtside.envs.multigrid.state import GridState
-from courtside.keys import make_key
+from courtside.types import make_key
 
 STEPS = ((1, 0), (0, 1), (-1, 0), (0, -1))
 """Right, down, left, up."""

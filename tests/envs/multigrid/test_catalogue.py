@@ -11,7 +11,7 @@ from grids import agents_stand_free, draw
 from courtside.envs.multigrid import catalogue
 from courtside.envs.multigrid.build import KINDS, option_kinds
 from courtside.errors import ConfigError
-from courtside.keys import make_key
+from courtside.types import make_key
 
 COURSE = "MultiGrid-CompetativeRedBlueDoor-"
 

@@ -14,7 +14,7 @@ from courtside.envs.multigrid import catalogue
 from courtside.envs.multigrid.objects import EMPTY, LOOKS, Colour, State, Type, pack, state_of, type_of
 from courtside.envs.multigrid.state import Action
 from courtside.envs.multigrid.worlds.competitive import Competitive
-from courtside.keys import make_key
+from courtside.types import make_key
 
 FORWARD, PICK_UP, DROP, TOGGLE, DONE = Action.FORWARD, Action.PICK_UP, Action.DROP, Action.TOGGLE, Action.DONE
 RED_KEY = pack(Type.KEY, Colour.RED, State.AVAILABLE)

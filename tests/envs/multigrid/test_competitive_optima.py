@@ -16,7 +16,7 @@ from courtside.envs.multigrid import catalogue
 from courtside.envs.multigrid.objects import EMPTY, LOOKS, NOTHING, Colour, State, Type, pack, type_of
 from courtside.envs.multigrid.state import start_state
 from courtside.envs.multigrid.worlds.layout import Room
-from courtside.keys import make_key
+from courtside.types import make_key
 
 INSIDE = Room(4, 0, 8, 8).inside(8)
 IN_HAND = len(INSIDE)

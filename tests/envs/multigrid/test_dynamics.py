@@ -14,7 +14,7 @@ from courtside.envs.multigrid.rules import GridOptions
 from courtside.envs.multigrid.state import Action
 from courtside.envs.multigrid.world import GridWorld
 from courtside.envs.multigrid.worlds.bare import Bare
-from courtside.keys import make_key
+from courtside.types import make_key
 
 BALL = pack(Type.BALL, Colour.RED)
 KEY = pack(Type.KEY, Colour.GREEN)

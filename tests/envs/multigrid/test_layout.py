@@ -7,7 +7,7 @@ from grids import evenly
 
 from courtside.envs.multigrid.objects import EMPTY, WALL
 from courtside.envs.multigrid.worlds import layout
-from courtside.keys import make_key
+from courtside.types import make_key
 
 UNIFORM = jax.random.uniform(make_key(0), (6000, 3))
 

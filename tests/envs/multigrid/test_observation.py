@@ -13,8 +13,8 @@ import pytest
 from courtside.envs.multigrid import catalogue, replay
 from courtside.envs.multigrid.encodings import DOUBLED, ENCODINGS
 from courtside.envs.multigrid.observation import view_offsets, visible
-from courtside.keys import make_key
 from courtside.spaces import contains
+from courtside.types import make_key
 
 SCRIPT = sorted((Path(__file__).parent / "traces").glob("hw2__v2*max60*.npz"))
 

@@ -24,7 +24,7 @@ from grids import (
 from courtside.envs.multigrid.objects import EMPTY, WALL, State, Type
 from courtside.envs.multigrid.state import Action, GridState
 from courtside.envs.multigrid.worlds.playground import BORDERS, NUM_ROOMS, THINGS, Playground, added_doors
-from courtside.keys import make_key
+from courtside.types import make_key
 
 RULES = Playground(num_agents=2)
 

@@ -9,7 +9,7 @@ from courtside.envs.multigrid.scripts import SCRIPTS, distances, make_scripts
 from courtside.envs.multigrid.state import Action
 from courtside.envs.multigrid.world import GridWorld
 from courtside.envs.multigrid.worlds.competitive import Competitive
-from courtside.keys import make_key
+from courtside.types import make_key
 
 DUEL = (("red", 1), ("blue", 1))
 

@@ -11,8 +11,8 @@ import pytest
 from courtside.envs.multigrid import catalogue
 from courtside.envs.multigrid.state import Action
 from courtside.envs.multigrid.worlds.competitive_judge import BALL_PAID, EVENTS
-from courtside.keys import make_key
 from courtside.spaces import contains
+from courtside.types import make_key
 
 LIMIT = 1280
 HIT = [[Action.TOGGLE, Action.DONE], [Action.DONE, Action.DONE]]

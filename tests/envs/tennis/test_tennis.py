@@ -9,7 +9,7 @@ from matches import AWAY, KEY, STILL, act, begin, compiled, load_actors, place, 
 from courtside.envs.check import traced_faults
 from courtside.envs.tennis.world import Tennis
 from courtside.errors import ConfigError
-from courtside.registry import find_env, make_jax_env
+from courtside.settings.worlds import find_env, make_jax_env
 
 ENV, FIXED = Tennis(), Tennis(mode="fixed")
 BACK = act((-1, 0), (-1, 0))

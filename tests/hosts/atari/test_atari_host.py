@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from courtside.cli import main
-from courtside.config import EnvConfig
 from courtside.hosts.env_host import Plan, make_host
+from courtside.settings.config import EnvConfig
 
 SERIAL = Plan("serial", 1, "")
 

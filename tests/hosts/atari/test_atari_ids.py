@@ -7,12 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from courtside import preprocess, registry, spaces
-from courtside.config import Config, override
+from courtside import spaces
 from courtside.errors import ConfigError
 from courtside.hosts.atari import ids
 from courtside.hosts.atari.options import AtariOptions, for_evaluation, list_options, read, tell
 from courtside.hosts.kinds import full_id, kind_of
+from courtside.runs import pipeline
+from courtside.settings import worlds
+from courtside.settings.config import Config, override
 
 
 @pytest.mark.parametrize(
@@ -29,7 +31,7 @@ from courtside.hosts.kinds import full_id, kind_of
     ],
 )
 def test_ids_lead_to_games(typed, runs_as, says):
-    source = registry.find_env(typed)
+    source = worlds.find_env(typed)
     assert full_id(source) == runs_as
     assert says in source.note
     assert bool(says) == bool(source.note)
@@ -37,7 +39,7 @@ def test_ids_lead_to_games(typed, runs_as, says):
 
 @pytest.mark.parametrize("env_id", ["gym:ALE/Breakout-v5", "gym:BreakoutNoFrameskip-v4"])
 def test_gymnasium_keeps_its_own(env_id):
-    assert registry.find_env(env_id).kind == "gym"
+    assert worlds.find_env(env_id).kind == "gym"
     env = kind_of(env_id).build(env_id)
     assert env.observation_space.shape == (210, 160, 3)
     env.close()
@@ -59,7 +61,7 @@ def test_other_ids_are_left_alone():
 )
 def test_bad_ids_are_one_sentence(env_id, says):
     with pytest.raises(ConfigError) as caught:
-        registry.find_env(env_id)
+        worlds.find_env(env_id)
     assert says in str(caught.value)
 
 
@@ -74,7 +76,7 @@ def test_bad_ids_are_one_sentence(env_id, says):
 )
 def test_bad_options_are_one_sentence(told, says):
     with pytest.raises(ConfigError) as caught:
-        registry.build_world(registry.find_env("atari:breakout"), told)
+        worlds.build_world(worlds.find_env("atari:breakout"), told)
     assert says in str(caught.value)
     with pytest.raises(ConfigError, match=re.escape(str(caught.value))):  # said before anything is built
         override(Config(), env_id="atari:breakout", env_options=[f"{k}={v}" for k, v in told.items()]).validate()
@@ -92,13 +94,13 @@ def test_the_pipeline_is_declared_and_differences_are_told_in_words():
     box, action = spaces.Box(0.0, 255.0, (84, 84, 4), "uint8"), spaces.Discrete(4)
     spec = SimpleNamespace(names=("agent",), observation=box, action=action, per_agent=(), made_of="")
     plain = override(Config(), env_id="atari:breakout")
-    there = preprocess.describe_pipeline(plain, spec)
+    there = pipeline.describe_pipeline(plain, spec)
     assert there["atari"]["frame_skip"] == 4
-    same = preprocess.describe_pipeline(override(plain, env_id="Breakout-v4", env_options=("idle_limit=9",)), spec)
-    assert preprocess.difference(there, same) == []
-    other = preprocess.describe_pipeline(override(plain, env_options=("frame_skip=2",)), spec)
-    assert preprocess.difference(there, other) == ["atari.frame_skip: 4 in the checkpoint, 2 here"]
+    same = pipeline.describe_pipeline(override(plain, env_id="Breakout-v4", env_options=("idle_limit=9",)), spec)
+    assert pipeline.difference(there, same) == []
+    other = pipeline.describe_pipeline(override(plain, env_options=("frame_skip=2",)), spec)
+    assert pipeline.difference(there, other) == ["atari.frame_skip: 4 in the checkpoint, 2 here"]
 
 
 def test_a_preset_of_a_game_is_found_by_any_of_its_ids():
-    assert {registry.world_name(name) for name in ("atari:breakout", "ALE/Breakout-v5")} == {"atari:breakout"}
+    assert {worlds.world_name(name) for name in ("atari:breakout", "ALE/Breakout-v5")} == {"atari:breakout"}

@@ -8,13 +8,14 @@ import av
 import numpy as np
 import pytest
 
-from courtside import runlog, session, wall
 from courtside.cli.evaluate import describe
-from courtside.config import Config, EnvConfig, NetConfig, PPOConfig, RunConfig, override
-from courtside.evaluate import evaluate_run
-from courtside.events import Notice
-from courtside.presets import PRESETS
-from courtside.train import evaluation_seed
+from courtside.runs import runlog
+from courtside.runs.events import Notice
+from courtside.settings.config import Config, EnvConfig, NetConfig, PPOConfig, RunConfig, override
+from courtside.settings.presets import PRESETS
+from courtside.training import session, wall
+from courtside.training.evaluate import evaluate_run
+from courtside.training.loop import evaluation_seed
 
 CONFIG = Config(
     run=RunConfig(total_timesteps=16, eval_episodes=3, tensorboard=False),

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from homebrew import catch, quest
 
-from courtside.hosts.emerald.description import ARROWS, EMERALD
 from courtside.hosts.gba.core import key_mask
 from courtside.hosts.gba.description import GameDescription
+from courtside.hosts.gba.emerald.description import ARROWS, EMERALD
 from courtside.hosts.gba.rewards import Reading, RewardModel
-from courtside.options import Option
+from courtside.settings.values import Option
 
 QUEST = dataclasses.replace(
     EMERALD, name="quest", about="a tile world with eight badges", rom_sha1=(), rom_code=quest.CODE, start=((0, 16),),

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from courtside.errors import ConfigError
-from courtside.hosts.emerald.memory import read_state
 from courtside.hosts.gba import atlas as module
 from courtside.hosts.gba.atlas import Atlas, AtlasSettings, Entry, choose_kept, list_entries, place_key
 from courtside.hosts.gba.core import Emulator, key_mask
+from courtside.hosts.gba.emerald.memory import read_state
 
 SMALL = AtlasSettings(capacity_mb=12 * module.SLOT / module.MB, num_envs=2, settle=3, grace=12)
 """Room for six states that are kept and six new ones: an env may store one every six steps."""

@@ -18,7 +18,7 @@ from homebrew import assemble, busy, cartridge, catch, quest, word
 from courtside.errors import CheckpointError, ConfigError, EnvContractError
 from courtside.hosts.gba import core, stamps
 from courtside.hosts.gba.core import Emulator, find_core, key_mask
-from courtside.hosts.memory import resident_mb
+from courtside.machine import resident_mb
 from waiting import PATIENCE
 
 RIGHT, LEFT = key_mask("right"), key_mask("LEFT")

@@ -12,13 +12,13 @@ from homebrew import catch, quest, quest_player, word
 
 from courtside.cli import main
 from courtside.errors import CheckpointError, ConfigError
-from courtside.hosts.emerald.save_file import find_fault
 from courtside.hosts.gba import game, ids, observation, options, player
 from courtside.hosts.gba.check import run_gba_checks
 from courtside.hosts.gba.core import CORE_VARIABLE
+from courtside.hosts.gba.emerald.save_file import find_fault
 from courtside.hosts.gba.make import build_env, describe_env
 from courtside.hosts.gba.trajectories import read_trajectory, replay
-from courtside.registry import find_env, tell_host, world_name
+from courtside.settings.worlds import find_env, tell_host, world_name
 
 FLIPS = ["up", "left", *["left", "right"] * 6]
 """To the switch and over it, again and again."""
@@ -249,7 +249,7 @@ def test_a_game_that_is_over_is_terminated(build):
 CHILD = """
 import sys
 from courtside.hosts.gba.make import build_env
-from courtside.registry import stand_for
+from courtside.settings.worlds import stand_for
 stand_for(sys.argv[1])
 env = build_env(sys.argv[1])
 env.load_state(open(sys.argv[2], "rb").read())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from homebrew import quest, quest_player, word
 
-from courtside.hosts.emerald.memory import GameState, is_set, read_state
-from courtside.hosts.emerald.pokemon import gained_experience, read_tables
 from courtside.hosts.gba.core import Emulator, key_mask
+from courtside.hosts.gba.emerald.memory import GameState, is_set, read_state
+from courtside.hosts.gba.emerald.pokemon import gained_experience, read_tables
 
 UP, DOWN, LEFT, RIGHT = (key_mask(name) for name in ("up", "down", "left", "right"))
 TO_BADGE_2 = [UP] * 3 + [RIGHT] * 3

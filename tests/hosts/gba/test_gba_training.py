@@ -14,15 +14,16 @@ import numpy as np
 import pytest
 from homebrew import quest
 
-from courtside import checkpoint, runlog, session, wall
-from courtside.config import Config, EnvConfig, NetConfig, PPOConfig, RunConfig, override
 from courtside.errors import CheckpointError, ConfigError
-from courtside.evaluate import evaluate_run
-from courtside.events import Progress
 from courtside.hosts.env_host import Plan, make_host
 from courtside.hosts.gba import options
-from courtside.presets import PRESETS
-from courtside.registry import stand_for
+from courtside.runs import checkpoint, runlog
+from courtside.runs.events import Progress
+from courtside.settings.config import Config, EnvConfig, NetConfig, PPOConfig, RunConfig, override
+from courtside.settings.presets import PRESETS
+from courtside.settings.worlds import stand_for
+from courtside.training import session, wall
+from courtside.training.evaluate import evaluate_run
 from waiting import PATIENCE
 
 CONFIG = Config(

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from homebrew import quest, quest_player
 
-from courtside.captions import GROUND
-from courtside.hosts.emerald.exploration import Exploration
-from courtside.hosts.emerald.maps import map_name
-from courtside.hosts.emerald.memory import read_state
 from courtside.hosts.gba import visit_map
 from courtside.hosts.gba.core import Emulator
+from courtside.hosts.gba.emerald.exploration import Exploration
+from courtside.hosts.gba.emerald.maps import map_name
+from courtside.hosts.gba.emerald.memory import read_state
 from courtside.hosts.gba.visit_map import HEAT, PANEL, UNSEEN, draw_visits, heat, read_visits, spread, write_visits
-from courtside.png import encode_png
+from courtside.runs.captions import GROUND
+from courtside.runs.png import encode_png
 
 
 @pytest.fixture(scope="module")

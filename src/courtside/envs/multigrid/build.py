@@ -22,7 +22,7 @@ from courtside.envs.multigrid.worlds.locked_hallway import LockedHallway
 from courtside.envs.multigrid.worlds.playground import Playground
 from courtside.envs.multigrid.worlds.red_blue_doors import RedBlueDoors
 from courtside.errors import ConfigError
-from courtside.options import Option, read_options
+from courtside.settings.values import Option, read_options
 
 KINDS: dict[str, Any] = {
     "empty": Empty,

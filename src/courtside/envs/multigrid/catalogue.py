@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from courtside.config import unknown_name
 from courtside.errors import ConfigError
+from courtside.settings.values import unknown_name
 
 STANDARD = "MultiGrid-"
 COURSE = "MultiGrid-CompetativeRedBlueDoor-"

@@ -7,7 +7,7 @@ from typing import Any
 from courtside.envs.multigrid.build import KINDS, build, option_kinds
 from courtside.envs.multigrid.catalogue import find
 from courtside.envs.multigrid.rules import GridOptions
-from courtside.options import Option, field_docs
+from courtside.settings.values import Option, field_docs
 
 MODES = {
     "mode": ("faithful", "faithful: as the original is, its mistakes included; fixed: all of them mended."),

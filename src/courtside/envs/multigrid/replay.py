@@ -39,7 +39,7 @@ from courtside.envs.multigrid.worlds.locked_hallway import LockedHallway
 from courtside.envs.multigrid.worlds.playground import Playground
 from courtside.envs.multigrid.worlds.red_blue_doors import RedBlueDoors
 from courtside.errors import CourtsideError
-from courtside.keys import make_key
+from courtside.types import make_key
 
 TOLERANCE = 1e-6
 CHUNK = 1280

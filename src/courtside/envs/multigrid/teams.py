@@ -13,13 +13,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, PRNGKeyArray
 
-from courtside.envs.base import EnvSpec, make_timestep
+from courtside.envs.base import make_timestep
 from courtside.envs.multigrid.rules import GridOptions, Rules
 from courtside.envs.multigrid.state import NUM_ACTIONS, GridState
 from courtside.envs.multigrid.world import GridWorld
 from courtside.errors import ConfigError
 from courtside.spaces import Dict, Discrete, MultiDiscrete, Space, Tuple
-from courtside.types import Obs, TimeStep
+from courtside.types import EnvSpec, Obs, TimeStep
 
 
 @dataclass(frozen=True)

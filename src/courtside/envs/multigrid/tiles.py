@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Int, UInt8
 
-from courtside.drawing import Canvas, blank, disc, paint, polygon, rectangle, ring, stroke, to_rgb, turn
+from courtside.envs.drawing import Canvas, blank, disc, paint, polygon, rectangle, ring, stroke, to_rgb, turn
 from courtside.envs.multigrid.objects import CODE, Colour, State, Type, colour_of, state_of, type_of
 
 BLACK, WHITE = (0, 0, 0), (255, 255, 255)

@@ -9,7 +9,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
-from courtside.envs.base import EnvSpec, make_timestep
+from courtside.envs.base import make_timestep
 from courtside.envs.multigrid import rendering
 from courtside.envs.multigrid.dynamics import act_all, draw_order
 from courtside.envs.multigrid.encodings import ENCODINGS
@@ -17,7 +17,7 @@ from courtside.envs.multigrid.rules import GridOptions, Rules, Turn
 from courtside.envs.multigrid.scripts import make_scripts
 from courtside.envs.multigrid.state import ACTION_NAMES, NUM_ACTIONS, Action, GridState
 from courtside.spaces import Discrete
-from courtside.types import Obs, TimeStep
+from courtside.types import EnvSpec, Obs, TimeStep
 
 
 class Play(eqx.Module):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array, Float, UInt8
 
-from courtside.drawing import Canvas, blank, disc, paint, polygon, rectangle, stroke, to_rgb
+from courtside.envs.drawing import Canvas, blank, disc, paint, polygon, rectangle, stroke, to_rgb
 from courtside.envs.tennis import court
 from courtside.envs.tennis.dynamics import Body, mirror
 from courtside.envs.tennis.state import TennisState, unpack

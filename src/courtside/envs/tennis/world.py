@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
-from courtside.envs.base import EnvSpec, make_timestep
+from courtside.envs.base import make_timestep
 from courtside.envs.tennis import court, observation, rendering
 from courtside.envs.tennis.dynamics import Body, find_contact, hold_speed, mirror, move, steer
 from courtside.envs.tennis.rules import Rally, close, judge
@@ -18,7 +18,7 @@ from courtside.envs.tennis.serving import first_serve, next_serve, put_racket, s
 from courtside.envs.tennis.state import Bodies, TennisState, pack, unpack
 from courtside.errors import ConfigError
 from courtside.spaces import Box
-from courtside.types import Obs, TimeStep
+from courtside.types import EnvSpec, Obs, TimeStep
 
 FARTHEST_SEEN = 100.0
 """No number that an agent is shown is larger: rackets run at 30, a ball just hit at less than 80."""

@@ -7,9 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from courtside.config import unknown_name
 from courtside.errors import ConfigError
-from courtside.words import split_words
+from courtside.settings.values import split_words, unknown_name
 
 KIND = "atari"
 PREFIX = f"{KIND}:"

@@ -9,7 +9,7 @@ from typing import Any
 
 from courtside.errors import ConfigError
 from courtside.hosts.atari import ids
-from courtside.options import Option, read_options, signature_options
+from courtside.settings.values import Option, read_options, signature_options
 
 SMALLEST, LARGEST = 36, 160
 """Pixels of a side: below, the network's layers have nothing left to look at; above, nothing would be gained."""

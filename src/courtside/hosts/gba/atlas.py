@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from courtside import storage
+from courtside import files
 from courtside.errors import CheckpointError, ConfigError
 
 FOLDER, INDEX, SUFFIX = "atlas", "index.json", ".state"
@@ -122,12 +122,12 @@ class Atlas:
         if len(state) > SLOT:
             return self._stop(f"it has {len(state):,} bytes and may have {SLOT:,}")
         try:
-            storage.make_folder(self.folder / place)
-            storage.write_bytes(self.folder / entry.file, state)
+            files.make_folder(self.folder / place)
+            files.write_bytes(self.folder / entry.file, state)
             self.tidy(step)
         except CheckpointError as error:
             cause = error.__cause__
-            self._stop(storage.explain(cause) if isinstance(cause, OSError) else str(error))
+            self._stop(files.explain(cause) if isinstance(cause, OSError) else str(error))
 
     def _stop(self, why: str) -> None:
         self._is_storing = False
@@ -158,7 +158,7 @@ class Atlas:
             return Start(chosen, (self.folder / chosen.file).read_bytes())
         except OSError as error:
             self._trouble = (
-                f"The state {chosen.file} of the atlas cannot be read: {storage.explain(error)}. The episode starts from the "
+                f"The state {chosen.file} of the atlas cannot be read: {files.explain(error)}. The episode starts from the "
                 "beginning of the game instead."
             )
             return None
@@ -253,8 +253,8 @@ def write_index(folder: Path, entries: Sequence[Entry], env: int = 0) -> None:
         places[entry.place] = places.get(entry.place, 0) + 1
     states = [{"file": entry.file, **entry._asdict()} for entry in entries]
     own = folder / f".{env:08x}-{INDEX}"
-    storage.write_json(own, {"places": places, "states": states})
+    files.write_json(own, {"places": places, "states": states})
     try:
         own.replace(folder / INDEX)
     except OSError as error:
-        raise storage.write_error(folder / INDEX, error) from error
+        raise files.write_error(folder / INDEX, error) from error

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from courtside import gate
 from courtside.errors import ConfigError
 from courtside.hosts.gba import ids
 from courtside.hosts.gba.rewards import RewardModel
-from courtside.options import Option
+from courtside.settings import gate
+from courtside.settings.values import Option
 
 Read = Callable[[int, int], bytes]
 """Address and size -> bytes of the console's memory."""

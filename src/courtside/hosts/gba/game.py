@@ -16,6 +16,7 @@ from jaxtyping import Float32, UInt8, UInt16
 
 from courtside import spaces
 from courtside.errors import CheckpointError, ConfigError
+from courtside.files import explain
 from courtside.hosts.atari import saved
 from courtside.hosts.gba import ids, observation
 from courtside.hosts.gba.core import FRAMES_PER_SECOND, Emulator
@@ -24,7 +25,6 @@ from courtside.hosts.gba.logbook import Logbook
 from courtside.hosts.gba.options import GbaOptions, Told, identify
 from courtside.hosts.gba.rom import identify as identify_rom
 from courtside.hosts.gba.rom import require
-from courtside.storage import explain
 
 FILM_SPEED, FILM_FPS = 4, 10
 """A film shows a frame for each step. Where a step lasts long it is faster than the game, so many times at most, up to so many

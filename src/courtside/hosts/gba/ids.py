@@ -6,13 +6,12 @@ import re
 from collections.abc import Mapping
 from urllib.parse import quote, unquote
 
-from courtside.config import unknown_name
 from courtside.errors import ConfigError
-from courtside.words import split_words
+from courtside.settings.values import split_words, unknown_name
 
 KIND = "gba"
 PREFIX = f"{KIND}:"
-GAMES = {"emerald": "courtside.hosts.emerald.description:EMERALD"}
+GAMES = {"emerald": "courtside.hosts.gba.emerald.description:EMERALD"}
 """Game -> where its description is."""
 
 _WRITTEN = re.compile(r"(?P<game>[^\[\]]*)(\[(?P<words>[^\[\]]*)\])?")

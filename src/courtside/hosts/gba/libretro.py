@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from courtside.errors import ConfigError
+from courtside.files import explain
 from courtside.hosts.gba import clock
-from courtside.storage import explain
 
 API_VERSION = 1
 SAVE_RAM = 0

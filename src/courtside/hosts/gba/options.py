@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from courtside import gate
 from courtside.errors import ConfigError
 from courtside.hosts.gba import ids
 from courtside.hosts.gba.description import GameDescription, find_game
-from courtside.options import Option, read_options, signature_options
+from courtside.settings import gate
+from courtside.settings.values import Option, read_options, signature_options
 
 HIDDEN = ("rom", "folder", "first_seed", "num_envs", "evaluation")
 """The ROM has a flag of its own, --rom; the rest is not the user's to tell."""

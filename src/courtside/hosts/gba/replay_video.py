@@ -12,7 +12,7 @@ import numpy as np
 from courtside.hosts.gba.core import FRAMES_PER_SECOND
 from courtside.hosts.gba.reward_chart import Chart, figure
 from courtside.hosts.gba.trajectories import Trajectory, replay
-from courtside.video import Frame, write_video
+from courtside.runs.video import Frame, write_video
 
 SPEED = 16.0
 ZOOM = 2

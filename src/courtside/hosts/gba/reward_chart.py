@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from courtside.captions import GROUND, INK, LEADING, write_line
-from courtside.drawing import Colour
+from courtside.envs.drawing import Colour
+from courtside.runs.captions import GROUND, INK, LEADING, write_line
 
 COLOURS: tuple[Colour, ...] = (
     (255, 196, 60), (90, 180, 255), (120, 220, 110), (255, 120, 110), (200, 140, 255), (80, 220, 210), (255, 150, 210),

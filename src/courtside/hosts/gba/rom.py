@@ -8,7 +8,7 @@ from hashlib import sha1
 from pathlib import Path
 
 from courtside.errors import ConfigError
-from courtside.storage import explain
+from courtside.files import explain
 
 TITLE, CODE, FIXED, REVISION, CHECKSUM, HEADER_END = 0xA0, 0xAC, 0xB2, 0xBC, 0xBD, 0xC0
 """Places in the header."""

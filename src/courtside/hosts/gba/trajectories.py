@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32, Int32, UInt8, UInt16
 
-from courtside import storage
+from courtside import files
 from courtside.errors import CheckpointError
 from courtside.hosts.gba.core import Emulator
 
@@ -115,7 +115,7 @@ class Recorder:
             self._drop_oldest()
         except CheckpointError as error:
             cause = error.__cause__
-            why = storage.explain(cause) if isinstance(cause, OSError) else str(error)
+            why = files.explain(cause) if isinstance(cause, OSError) else str(error)
             self._trouble = (
                 f"An episode could not be recorded in {self.folder}: {why}. Training goes on without recording."
             )
@@ -161,16 +161,16 @@ def find_episode(path: Path) -> Path:
 
 def write_trajectory(path: Path, trajectory: Trajectory) -> None:
     """Fill a folder beside its place and move it there."""
-    temporary = path.with_name(f".{path.name}{storage.TEMPORARY}")
+    temporary = path.with_name(f".{path.name}{files.TEMPORARY}")
     shutil.rmtree(temporary, ignore_errors=True)
-    storage.make_folder(temporary)
+    files.make_folder(temporary)
     try:
         for name, content in _files(trajectory).items():
-            storage.write_bytes(temporary / name, content)
-        storage.write_json(temporary / ABOUT, _describe(trajectory))
+            files.write_bytes(temporary / name, content)
+        files.write_json(temporary / ABOUT, _describe(trajectory))
         os.replace(temporary, path)
     except OSError as error:
-        raise storage.write_error(path, error) from error
+        raise files.write_error(path, error) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int, UInt8
 
-from courtside import storage
-from courtside.captions import ADVANCE, GROUND, INK, LEADING, write_line
-from courtside.png import encode_png
+from courtside import files
+from courtside.runs.captions import ADVANCE, GROUND, INK, LEADING, write_line
+from courtside.runs.png import encode_png
 
 FOLDER, FILE = "visits", "visits.png"
 Map = tuple[int, int]
@@ -53,8 +53,8 @@ def write_visits(folder: Path, env: int, visits: Visits, name_of: Callable[[int,
     names = np.array([name_of(*place) for place in visits] or [""], np.str_)
     packed = io.BytesIO()
     np.savez_compressed(packed, rows=_rows(visits), maps=np.array([*visits], np.int64).reshape(-1, 2), names=names)
-    storage.make_folder(folder / FOLDER)
-    storage.write_bytes(folder / FOLDER / f"{env:02d}.npz", packed.getvalue())
+    files.make_folder(folder / FOLDER)
+    files.write_bytes(folder / FOLDER / f"{env:02d}.npz", packed.getvalue())
 
 
 def _rows(visits: Visits) -> Int[np.ndarray, "N 5"]:
@@ -71,7 +71,7 @@ def draw_run(folder: Path) -> Path | None:
     if not visits:
         return None
     picture = draw_visits(visits, lambda *place: names.get(place, "no name"))
-    storage.write_bytes(folder / FILE, encode_png(picture))
+    files.write_bytes(folder / FILE, encode_png(picture))
     return folder / FILE
 
 

@@ -17,6 +17,7 @@ from courtside.envs.multigrid.state import Action, GridState, ahead
 if TYPE_CHECKING:
     from courtside.envs.multigrid.worlds.competitive import Competitive
 
+
 EVENTS: tuple[str, ...] = (
     "door_open_done",
     "eliminated_opponents_done",

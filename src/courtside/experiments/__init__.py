@@ -1,0 +1,1 @@
+"""Many runs, one question: populations, searches, proofs, and whether an edit broke the training."""

@@ -1,0 +1,135 @@
+"""Any mix of settings and seeds, trained together: grouped by the program they need, split where memory is short.
+
+What a search, a proof and a band all stand on. Nothing is written here; `population.session` keeps run folders.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from courtside.engines import MAX_CHUNK, backend, make_engine
+from courtside.engines.jax_engine import JaxEngine
+from courtside.experiments.population.engine import PopulationEngine, members_that_fit
+from courtside.runs.runlog import Row, blank_episodes
+from courtside.settings.config import Config, MAD4PGConfig, PPOConfig
+from courtside.settings.groups import MAD4PG_TRACED
+from courtside.types import TrainState
+
+Columns = dict[str, np.ndarray]
+"""One array per metric, one entry per update."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What came of the members, in the order in which they were given."""
+
+    states: list[TrainState]
+    columns: list[Columns]
+
+
+def program_key(config: Config) -> Hashable:
+    """What decides the compiled program: settings whose keys are equal can share one.
+
+    Rates, coefficients, discounts, epochs, seed and length are data of the program, so they may differ.
+    """
+    env = config.env
+    world = (env.env_id, env.env_options, env.opponents, env.num_envs, env.score_cap)
+    learning = _replay_key(config.mad4pg) if config.is_off_policy else _ppo_key(config.ppo)
+    return (config.run.algo, *world, config.net, *learning)
+
+
+def _ppo_key(ppo: PPOConfig) -> tuple[Hashable, ...]:
+    switches = (ppo.norm_adv, ppo.clip_vloss, ppo.norm_obs, ppo.norm_reward)
+    early_stop = None if ppo.target_kl is None else ppo.target_kl_mode
+    return (ppo.num_steps, ppo.num_minibatches, switches, early_stop)
+
+
+def _replay_key(own: MAD4PGConfig) -> tuple[Hashable, ...]:
+    """Whatever is not known to be data counts as a part of the program."""
+    static = [field.name for field in dataclasses.fields(own) if field.name not in MAD4PG_TRACED]
+    return (own.max_grad_norm > 0, *(getattr(own, name) for name in static))
+
+
+def group_by_program(configs: Sequence[Config]) -> list[list[int]]:
+    """Indices of the configs that share a program, group by group, in order of first appearance."""
+    groups: dict[Hashable, list[int]] = {}
+    for i, config in enumerate(configs):
+        groups.setdefault(program_key(config), []).append(i)
+    return list(groups.values())
+
+
+def train_members(
+    configs: Sequence[Config],
+    num_updates: int,
+    states: Sequence[TrainState] | None = None,
+    on_chunk: Callable[[int, int], None] | None = None,
+    run_dir: Path | None = None,
+) -> Trained:
+    """Train every config for `num_updates` updates, from its seed or from `states[i]`.
+
+    `on_chunk(members, updates)` is told after each piece of work. Opponents that are runs come from their copies in
+    `run_dir` where one is given.
+    """
+    backend.start(configs[0], members=len(configs))
+    found: dict[int, tuple[TrainState, Columns]] = {}
+    for group in group_by_program(configs):
+        for part in split_by_memory([configs[i] for i in group], group, run_dir):
+            given = None if states is None else [states[i] for i in part]
+            trained = _train_part([configs[i] for i in part], num_updates, given, on_chunk, run_dir)
+            found |= dict(zip(part, zip(trained.states, trained.columns, strict=True), strict=True))
+    order = range(len(configs))
+    return Trained([found[i][0] for i in order], [found[i][1] for i in order])
+
+
+def split_by_memory(configs: Sequence[Config], indices: Sequence[int], run_dir: Path | None = None) -> list[list[int]]:
+    """Cut a group of members into parts that fit into memory, as even as can be."""
+    single = make_engine(configs[0], run_dir)
+    most = members_that_fit(single) if isinstance(single, JaxEngine) else len(indices)
+    single.close()
+    num_parts = -(-len(indices) // most)
+    return [[int(i) for i in part] for part in np.array_split(np.asarray(indices), num_parts)]
+
+
+def _train_part(
+    configs: Sequence[Config],
+    num_updates: int,
+    states: Sequence[TrainState] | None,
+    on_chunk: Callable[[int, int], None] | None,
+    run_dir: Path | None = None,
+) -> Trained:
+    engine = PopulationEngine(configs, run_dir)
+    engine.compile()
+    state = engine.init() if states is None else engine.stack(states)
+    pieces: list[Columns] = []
+    for done in range(0, num_updates, MAX_CHUNK):
+        length = min(MAX_CHUNK, num_updates - done)
+        state, rows = engine.run_chunk(state, length)
+        pieces.append(rows)
+        if on_chunk is not None:
+            on_chunk(len(configs), length)
+    columns = {name: np.concatenate([piece[name] for piece in pieces], axis=1) for name in pieces[0]}
+    members = range(len(configs))
+    trained = Trained(
+        [engine.member(state, i) for i in members],
+        [{name: column[i] for name, column in columns.items()} for i in members],
+    )
+    engine.close()
+    return trained
+
+
+def member_rows(config: Config, columns: Columns, first_update: int = 0) -> list[Row]:
+    """One member's rows as `metrics.jsonl` has them."""
+    lists: dict[str, list[Any]] = {name: column.tolist() for name, column in columns.items()}
+    count = len(next(iter(lists.values())))
+    rows = []
+    for i in range(count):
+        update = first_update + i + 1
+        row = {"step": update * config.batch_size, "update": update} | {name: v[i] for name, v in lists.items()}
+        rows.append(blank_episodes(row))
+    return rows

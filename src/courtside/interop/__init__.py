@@ -1,0 +1,1 @@
+"""courtside for other tools: our worlds as Gymnasium and PettingZoo envs."""

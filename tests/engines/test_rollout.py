@@ -1,0 +1,342 @@
+"""The Rollout Phase against a plain Python loop over the very same world and policy."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from courtside.algos import team
+from courtside.engines import rollout
+from courtside.engines.rollout import Turn
+from courtside.envs.base import make_timestep
+from courtside.hosts.base import GameEnds, HostStep
+from courtside.settings.config import Config, override
+from courtside.settings.worlds import make_jax_env
+from courtside.spaces import Box, Discrete
+from courtside.types import EnvSpec, EpisodeEnd
+from host_double import StepHost
+from tree_equality import assert_bit_equal
+
+T, B = 12, 3
+CONFIG = override(Config(), num_envs=B, num_steps=T, hidden_sizes=(4,), num_minibatches=2)
+
+
+class Walk:
+    """Two agents count their steps from a random start; the task is over at 6, the clock cuts after 4 steps."""
+
+    spec = EnvSpec(name="walk", observation=Box(0.0, 20.0, (1,)), action=Discrete(2), num_agents=2, time_limit=4)
+
+    def reset(self, key):
+        start = jax.random.randint(key, (), 0, 5)
+        return start, self._show(start)
+
+    def step(self, state, action, key):
+        state = state + 1
+        reward = jnp.stack([state, action[1]]).astype(jnp.float32)
+        return state, make_timestep(self._show(state), reward, jnp.full(2, state >= 6))
+
+    def _show(self, state):
+        return jnp.stack([state, 10 + state]).astype(jnp.float32)[:, None]
+
+
+@pytest.fixture(scope="module")
+def walked():
+    env = Walk()
+    players = team.make_team(CONFIG, env.spec)
+    state = rollout.start_envs(env, players, team.init(players, jax.random.key(0)), jax.random.key(1))
+    collect = jax.jit(functools.partial(rollout.collect, env, players))
+    after, collected, metrics = collect(state)
+    return players, state, after, jax.tree.map(np.asarray, collected), metrics, collect
+
+
+def test_shapes(walked):
+    _, _, _, r, _, _ = walked
+    assert r.features.shape == r.final_features.shape == (T, B, 2, 1)
+    assert len(r.action) == 1
+    assert r.action[0].shape == r.reward.shape == r.terminated.shape == r.truncated.shape == (T, B, 2)
+    assert r.active.shape == (T, B, 2)
+    assert r.last_features.shape == (B, 2, 1)
+
+
+def test_each_env_can_be_followed_by_hand(walked):
+    """Counter by counter: what was seen, what came of it, where it ended and why; the true last observation is kept."""
+    r, lengths, ends = walked[3], np.zeros(B, int), {"terminated": 0, "truncated": 0}
+    for t in range(T):
+        following = r.features[t + 1] if t + 1 < T else r.last_features
+        for b in range(B):
+            now = r.features[t, b, 0, 0]
+            np.testing.assert_array_equal(r.features[t, b, :, 0], [now, 10 + now])
+            np.testing.assert_array_equal(r.final_features[t, b, :, 0], [now + 1, 11 + now])
+            np.testing.assert_array_equal(r.reward[t, b], [now + 1, r.action[0][t, b, 1]])
+            lengths[b] += 1
+            over, cut = now + 1 >= 6, lengths[b] == 4 and now + 1 < 6
+            np.testing.assert_array_equal(r.terminated[t, b], [over, over])
+            np.testing.assert_array_equal(r.truncated[t, b], [cut, cut])
+            ends["terminated"] += over
+            ends["truncated"] += cut
+            if over or cut:
+                lengths[b] = 0
+                assert following[b, 0, 0] < 5
+            else:
+                assert following[b, 0, 0] == now + 1
+    assert min(ends.values()) > 0
+
+
+def test_episode_metrics_are_those_of_the_ended_episodes(walked):
+    _, _, after, r, metrics, _ = walked
+    running, length, returns, lengths = np.zeros((B, 2)), np.zeros(B, int), [], []
+    for t in range(T):
+        running, length = running + r.reward[t], length + 1
+        for b in np.flatnonzero((r.terminated | r.truncated)[t].all(-1)):
+            returns.append(running[b].mean())
+            lengths.append(length[b])
+            running[b], length[b] = 0, 0
+    assert metrics["charts/episodes"] == len(returns)
+    np.testing.assert_allclose(metrics["charts/episodic_return"], np.mean(returns), rtol=1e-6)
+    np.testing.assert_allclose(metrics["charts/episodic_length"], np.mean(lengths), rtol=1e-6)
+    np.testing.assert_allclose(after.env_state.episode_return, running)
+    np.testing.assert_array_equal(after.env_state.episode_length, length)
+
+
+def test_actions_are_the_policys_own_draws(walked):
+    """The noise drawn before the first step is all that turns the policy into actions."""
+    players, state, _, r, _, _ = walked
+    noise, _, _ = rollout.draw_randomness(players, jax.random.split(state.key)[1])
+    assert [part.shape for part in noise] == [(T, B, 2, 2)]
+    actions, _ = team.act(players, state.policy, jnp.asarray(r.features), ((),), noise)
+    np.testing.assert_array_equal(r.action, actions)
+
+
+def test_no_key_is_used_twice(walked):
+    """Steps and resets of all envs: every key another one, and another one again in the next rollout."""
+    players, state, after, _, _, _ = walked
+    words = []
+    for key in (state.key, after.key):
+        _, *keys = rollout.draw_randomness(players, jax.random.split(key)[1])
+        words += [np.asarray(jax.random.key_data(k)).reshape(-1, 2) for k in keys]
+    seen = {row.tobytes() for row in np.concatenate(words)}
+    assert len(seen) == 4 * T * B
+
+
+def test_only_what_belongs_to_the_worlds_moves(walked):
+    _, before, after, _, _, collect = walked
+    assert_bit_equal(before.learners, after.learners)
+    assert not np.array_equal(jax.random.key_data(before.key), jax.random.key_data(after.key))
+    assert_bit_equal(collect(before)[0], after)
+
+
+def test_no_episode_ended_gives_nan_not_zero():
+    ends = EpisodeEnd(jnp.zeros((2, 3), bool), jnp.ones((2, 3, 1)), jnp.ones((2, 3), jnp.int32))
+    metrics = rollout.summarize_episodes(ends, ("alone",), jnp.zeros((2, 3, 1), bool))
+    assert metrics["charts/episodes"] == 0
+    assert np.isnan(metrics["charts/episodic_return"])
+    assert np.isnan(metrics["charts/episodic_length"])
+    assert np.isnan(metrics["charts/truncated"])
+
+
+def test_summary_counts_agents_as_one_and_only_ended_episodes():
+    ended = jnp.array([[True, False], [False, True]])
+    returns = jnp.array([[[1.0, 3.0], [99.0, 99.0]], [[99.0, 99.0], [4.0, 8.0]]])
+    ends = EpisodeEnd(ended, returns, jnp.array([[5, 0], [0, 7]], jnp.int32))
+    cut = jnp.array([[[False, True], [True, True]], [[False, False], [False, False]]])
+    metrics = rollout.summarize_episodes(ends, ("red", "blue"), cut)
+    assert [float(metrics[n]) for n in rollout.METRICS] == [2.0, 4.0, 6.0, 0.5]
+    assert [float(metrics[f"agents/{n}/episodic_return"]) for n in ("red", "blue")] == [2.5, 5.5]
+    assert float(metrics["charts/score"]) == 5.5, "of the best agent of each episode"
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaving:
+    """Agent i is done after 2 + 2 i steps and keeps its flag; the episode is over after 4."""
+
+    spec: EnvSpec = EnvSpec(name="leaving", observation=Box(0.0, 4.0, (1,)), action=Discrete(2), num_agents=2)
+
+    def reset(self, key):
+        return jnp.zeros(()), jnp.zeros((2, 1))
+
+    def step(self, state, action, key):
+        state = state + 1
+        return state, make_timestep(jnp.full((2, 1), state), jnp.ones(2), state >= jnp.array([2.0, 4.0]))
+
+
+def test_steps_of_agents_that_left_are_marked_and_their_flags_stay():
+    """Rollouts of 3 steps of episodes of 4: the second one begins after agent 0 has left."""
+    env, config = Leaving(), override(CONFIG, num_steps=3)
+    pair = team.make_team(config, env.spec)
+    state = rollout.start_envs(env, pair, team.init(pair, jax.random.key(0)), jax.random.key(1))
+    collect, parts = jax.jit(functools.partial(rollout.collect, env, pair)), []
+    for _ in range(2):
+        state, collected, _ = collect(state)
+        parts.append(jax.tree.map(np.asarray, (collected.active, collected.terminated)))
+    active, terminated = (np.concatenate(both)[:, 0].astype(int).T.tolist() for both in zip(*parts, strict=True))
+    assert active == [[1, 1, 0, 0, 1, 1], [1, 1, 1, 1, 1, 1]]
+    assert terminated == [[0, 1, 1, 1, 0, 1], [0, 0, 0, 1, 0, 0]]
+
+
+class CountingHost(StepHost):
+    """One env that counts; it reuses its arrays from step to step, as hosts may."""
+
+    num_envs, absent = 1, np.zeros((1, 1), bool)
+    spec = EnvSpec(name="count", observation=Box(0.0, 99.0, (1,)), action=Box(-1.0, 1.0, (1,)))
+
+    def __init__(self):
+        self.count, self.given = 0, []
+        self.buffers = [np.zeros((1, 1, 1), np.float32) for _ in range(2)]
+
+    def reset(self, seed):
+        self.count = seed
+        return np.full((1, 1, 1), seed, np.float32)
+
+    def step(self, action):
+        self.given.append(float(action[0, 0, 0]))
+        self.count += 1
+        self.buffers[1][:] = self.count
+        ended = self.count == 5
+        self.count = 0 if ended else self.count
+        self.buffers[0][:] = self.count
+        flag = np.full((1, 1), ended)
+        return HostStep(
+            self.buffers[0], np.full((1, 1), self.given[-1], np.float32), flag, ~flag & False, self.buffers[1],
+            flag[:, 0], np.full((1, 1), 7.0, np.float32), np.full(1, 5, np.int32),
+        )  # fmt: skip
+
+
+def collect_from(host, choose, features, num_steps):
+    alone = team.make_team(CONFIG, host.spec)
+    return rollout.collect_host([Turn(host, choose)], alone, features, num_steps)
+
+
+def test_collect_host_copies_what_the_host_reuses_and_keeps_the_unclipped_draw():
+    host = CountingHost()
+    draws = np.linspace(-3, 3, 8).astype(np.float32).reshape(8, 1, 1, 1)
+    last, r = collect_from(host, lambda features, t: [draws[t]], host.reset(0), 8)
+    np.testing.assert_array_equal(r.features.ravel(), [0, 1, 2, 3, 4, 0, 1, 2])
+    np.testing.assert_array_equal(r.final_features.ravel(), [1, 2, 3, 4, 5, 1, 2, 3])
+    np.testing.assert_array_equal(r.terminated.ravel(), [0, 0, 0, 0, 1, 0, 0, 0])
+    np.testing.assert_array_equal(last, [[[3]]])
+    np.testing.assert_array_equal(r.last_features, last)
+    np.testing.assert_array_equal(r.action, [draws])
+    assert r.active is None
+    np.testing.assert_allclose(host.given, np.clip(draws.ravel(), -1, 1))
+    np.testing.assert_array_equal(r.ends.ended.ravel(), r.terminated.ravel())
+
+
+def test_collect_host_asks_for_actions_on_what_is_seen_now():
+    host, asked = CountingHost(), []
+
+    def choose(features, t):
+        asked.append((t, float(features[0, 0, 0])))
+        return [np.zeros((1, 1, 1), np.float32)]
+
+    collect_from(host, choose, host.reset(2), 4)
+    assert asked == [(0, 2.0), (1, 3.0), (2, 4.0), (3, 0.0)]
+
+
+class CuttingHost(CountingHost):
+    """A clock cuts every episode after 5 steps; two episodes are a game, which scores 10 for each of its steps."""
+
+    played = 0
+
+    def step(self, action):
+        step = super().step(action)
+        self.played += 1
+        is_over = self.played == 10
+        self.played %= 10
+        games = GameEnds(np.array([is_over]), np.full(1, 100.0, np.float32), np.full(1, 10, np.int32))
+        return step._replace(terminated=step.truncated, truncated=step.terminated, games=games)
+
+
+def nothing(features, t):
+    return [np.zeros((1, 1, 1), np.float32)]
+
+
+def test_with_values_a_rollout_keeps_those_instead_of_last_observations():
+    host = CuttingHost()
+    alone = team.make_team(CONFIG, host.spec)
+    _, r = rollout.collect_host([Turn(host, nothing, lambda rows: 2 * rows[..., 0])], alone, host.reset(0), 12)
+    assert r.final_features is None
+    np.testing.assert_array_equal(r.final_value.ravel(), [0, 0, 0, 0, 10, 0, 0, 0, 0, 10, 0, 0])
+
+
+def test_whole_games_are_told_apart_from_episodes():
+    host = CuttingHost()
+    alone = team.make_team(CONFIG, host.spec)
+    told = []
+    for _ in range(2):
+        _, r = rollout.collect_host([Turn(host, nothing)], alone, host.reset(0), 8)
+        told.append(rollout.summarize_episodes(r.ends, alone.names, r.truncated, r.games))
+    names = ("charts/episodes", "charts/games", "charts/game_score", "charts/game_length")
+    assert [float(told[1][name]) for name in names] == [1, 1, 100, 10]
+    assert float(told[0]["charts/games"]) == 0
+    assert np.isnan(told[0]["charts/game_score"])
+
+
+def test_columns_are_used_again_by_the_next_rollout_but_one():
+    host, memory = CountingHost(), rollout.HostColumns()
+    alone = team.make_team(CONFIG, host.spec)
+    lasts = [rollout.collect_host([Turn(host, nothing)], alone, host.reset(k), 2, memory)[0] for k in (0, 10, 20)]
+    assert [last.item() for last in lasts] == [22, 12, 22]
+    assert np.shares_memory(lasts[0], lasts[2])
+
+
+class LeavingHost(CountingHost):
+    """The same two agents, outside JAX."""
+
+    spec, absent = Leaving.spec, np.zeros((1, 2), bool)
+
+    def step(self, action):
+        self.count += 1
+        terminated = np.array([[self.count >= 2, self.count >= 4]])
+        ended = terminated.all(axis=1)
+        rows = np.full((1, 2, 1), self.count, np.float32)
+        self.count = 0 if ended[0] else self.count
+        self.absent = terminated & ~ended[:, None]
+        sums = np.ones((1, 2), np.float32)
+        return HostStep(rows, sums, terminated, terminated & False, rows, ended, sums, np.full(1, 4, np.int32))
+
+
+def test_a_host_marks_the_same_steps():
+    host, pair = LeavingHost(), team.make_team(CONFIG, Leaving.spec)
+    choose = lambda features, t: [np.zeros((1, 2), np.int32)]  # noqa: E731
+    first = rollout.collect_host([Turn(host, choose)], pair, np.zeros((1, 2, 1), np.float32), 3)
+    second = rollout.collect_host([Turn(host, choose)], pair, first.features, 3)
+    active = np.concatenate([first.rollout.active, second.rollout.active])[:, 0].astype(int).T.tolist()
+    assert active == [[1, 1, 0, 0, 1, 1], [1, 1, 1, 1, 1, 1]]
+
+
+def test_start_envs_gives_each_env_its_own_start():
+    env = make_jax_env("cartpole")
+    alone = team.make_team(CONFIG, env.spec)
+    state = rollout.start_envs(env, alone, team.init(alone, jax.random.key(0)), jax.random.key(1))
+    assert state.obs.shape == (B, 1, 4)
+    assert len({row.tobytes() for row in np.asarray(state.obs)}) == B
+
+
+@dataclasses.dataclass(frozen=True)
+class Telling:
+    """Episodes of two steps that tell how far they got and which agent won."""
+
+    spec: EnvSpec = EnvSpec(name="telling", observation=Box(0.0, 2.0, (1,)), action=Discrete(2))
+
+    def reset(self, key):
+        return jnp.zeros(()), jnp.zeros((1, 1))
+
+    def step(self, state, action, key):
+        state = state + 1
+        info = {"progress": state / 2, "won": jnp.full((1,), state >= 2)}
+        return state, make_timestep(jnp.full((1, 1), state), jnp.ones(1), jnp.full((1,), state >= 2), info=info)
+
+
+def test_what_a_world_tells_is_logged_at_the_end_of_its_episodes():
+    env = Telling()
+    config = override(Config(), num_envs=3, num_steps=5)
+    alone = team.make_team(config, env.spec)
+    state = rollout.start_envs(env, alone, team.init(alone, jax.random.key(0)), jax.random.key(1))
+    _, _, metrics = jax.jit(lambda s: rollout.collect(env, alone, s))(state)
+    assert set(metrics) == set(rollout.metric_names(env, alone))
+    assert metrics["charts/episodes"] == 6
+    assert metrics["env/progress"] == 1.0, "the value at the end, not the mean over the steps (0.7)"
+    assert metrics["env/won"] == 1.0

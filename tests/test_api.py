@@ -25,13 +25,12 @@ def test_import_is_light():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_train_is_both_the_function_and_the_module_of_the_loop():
-    from courtside.training import loop
-    from courtside.training.loop import run
-
-    assert loop.run is run
-    assert callable(loop)
-    assert callable(courtside.evaluate)
+def test_what_the_package_offers_is_a_function_whatever_was_imported_before():
+    code = "import courtside, courtside.training.loop, courtside.training.evaluate as e; print(callable(courtside.train), courtside.evaluate is not e)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True"]
+    assert set(courtside.LAZY) <= set(dir(courtside))
+    assert courtside.LAZY.keys() == set(courtside.__all__) - {"makes_env"}
 
 
 def test_events_reach_the_view(tmp_path):

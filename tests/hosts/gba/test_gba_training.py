@@ -125,7 +125,7 @@ CHILD = """
 import sys
 sys.path[:] = {path!r}
 import test_gba_training
-from courtside import session
+from courtside.training import session
 job, folder = sys.argv[1:3]
 if job == "resume":
     session.resume(folder)

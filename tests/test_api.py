@@ -109,3 +109,9 @@ def test_train_many_seeds(tmp_path):
     result = courtside.train("cartpole", seeds=2, seed=4, runs_dir=str(tmp_path), **settings)
     assert [member.seed for member in result.results.members] == [4, 5]
     assert result.results.passes.of == 2
+
+
+def test_a_run_goes_on_beyond_its_end(tmp_path):
+    first = courtside.train("cartpole", runs_dir=str(tmp_path), **(SMALL | {"total_timesteps": 256, "eval_every": 0}))
+    further = courtside.resume(first.run_dir, total_timesteps=512)
+    assert (first.step, further.step, further.run_dir) == (256, 512, first.run_dir)

@@ -33,7 +33,7 @@ class HostArrays:
     """One row per env. A step is committed as a whole: `features`, `absent`, `running_*` change only once it is done."""
 
     actions: tuple[np.ndarray, ...]
-    """As the env takes them, `preprocess.decode_action` was there: one [B, A, ...], or one [B, ...] for each agent"""
+    """As the env takes them, `encoding.decode_action` was there: one [B, A, ...], or one [B, ...] for each agent"""
     features: np.ndarray
     """float32 [B, A, D], or uint8 [B, A, R]"""
     final_features: np.ndarray

@@ -17,11 +17,12 @@ import numpy as np
 
 from courtside.errors import EnvContractError
 from courtside.hosts.arrays import HostArrays, make_arrays
+from courtside.hosts.calls import calling
 from courtside.hosts.env_slice import EnvSlice, Numbering, locate
 from courtside.hosts.facts import EnvFacts
-from courtside.hosts.kinds import kind_of
 from courtside.hosts.watchdog import show_crashes, watch
 from courtside.machine import resident_mb
+from courtside.settings.kinds import EnvSource
 
 LOOK_SECONDS = 0.2
 """How often a waiting crew looks whether a worker still moves."""
@@ -77,7 +78,7 @@ class SerialCrew:
 
     def __init__(
         self,
-        env_id: str,
+        source: EnvSource,
         num_envs: int,
         restart: bool,
         timeout: float,
@@ -86,11 +87,11 @@ class SerialCrew:
     ) -> None:
         show_crashes()
         before = resident_mb()
-        kind = kind_of(env_id)
-        envs = [kind.build(env_id) for _ in range(num_envs)]
-        self.facts = kind.describe(env_id, envs[0])
+        kind = calling(source)
+        envs = [kind.build_env(source) for _ in range(num_envs)]
+        self.facts = kind.describe_env(source.id, envs[0])
         self.arrays = make_arrays(self.facts.layout(num_envs, packed))
-        self._slice = EnvSlice(env_id, self.facts, envs, self.arrays, *(numbering or Numbering(0, num_envs)), restart)
+        self._slice = EnvSlice(source, self.facts, envs, self.arrays, *(numbering or Numbering(0, num_envs)), restart)
         self._memory_mb = max(0.0, resident_mb() - before)
         self._is_busy = False
         self._unwatched = watch(self, timeout)
@@ -149,7 +150,7 @@ class ThreadCrew:
 
     def __init__(
         self,
-        env_id: str,
+        source: EnvSource,
         num_envs: int,
         num_workers: int,
         restart: bool,
@@ -158,7 +159,7 @@ class ThreadCrew:
         numbering: Numbering | None = None,
     ) -> None:
         self._offset, total = numbering or Numbering(0, num_envs)
-        self._env_id, self._timeout, self.num_workers = env_id, timeout, num_workers
+        self._env_id, self._timeout, self.num_workers = source.id, timeout, num_workers
         self._shares = shares(num_envs, num_workers)
         self._jobs: list[queue.SimpleQueue] = [queue.SimpleQueue() for _ in self._shares]
         self._done: queue.SimpleQueue = queue.SimpleQueue()
@@ -171,12 +172,12 @@ class ThreadCrew:
         built: list[list[Any]] = [[] for _ in self._shares]
         self.arrays: HostArrays | Any = None
         try:
-            self._run([_builder(env_id, last - first, built[w]) for w, (first, last) in enumerate(self._shares)])
-            self.facts = kind_of(env_id).describe(env_id, built[0][0])
+            self._run([_builder(source, last - first, built[w]) for w, (first, last) in enumerate(self._shares)])
+            self.facts = calling(source).describe_env(source.id, built[0][0])
             self.arrays = make_arrays(self.facts.layout(num_envs, packed))
             for (first, last), envs in zip(self._shares, built, strict=True):
                 part = self.arrays.part(first, last)
-                self._slices.append(EnvSlice(env_id, self.facts, envs, part, self._offset + first, total, restart))
+                self._slices.append(EnvSlice(source, self.facts, envs, part, self._offset + first, total, restart))
         except BaseException:
             self.close()
             raise
@@ -271,8 +272,8 @@ class ThreadCrew:
                 )
 
 
-def _builder(env_id: str, count: int, into: list[Any]) -> Callable[[], None]:
-    return lambda: into.extend(kind_of(env_id).build(env_id) for _ in range(count))
+def _builder(source: EnvSource, count: int, into: list[Any]) -> Callable[[], None]:
+    return lambda: into.extend(calling(source).build_env(source) for _ in range(count))
 
 
 def _saver(part: EnvSlice, into: list[bytes]) -> Callable[[], None]:

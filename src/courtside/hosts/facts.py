@@ -9,7 +9,7 @@ import numpy as np
 
 from courtside import encoding, spaces
 from courtside.hosts.arrays import Layout
-from courtside.hosts.gym_spaces import action_layout
+from courtside.hosts.rows import action_layout
 
 
 @dataclass(frozen=True)

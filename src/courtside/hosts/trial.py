@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from courtside import spaces
 from courtside.envs.findings import Check, Fault, one_line
 
 
@@ -62,6 +63,29 @@ class Trial:
     @cached_property
     def played(self) -> Played:
         return self.play(self.env, self.seed, self.steps)
+
+
+class OwnSpace:
+    """A space of ours that can be asked as Gymnasium's can."""
+
+    def __init__(self, space: spaces.Box) -> None:
+        self.shape, self.dtype, self._space = space.shape, space.dtype, space
+
+    def contains(self, value: Any) -> bool:
+        return spaces.contains(self._space, value)
+
+
+def play_game(env: Any, seed: int, steps: int) -> Played:
+    """Random steps of a console's game, with a reset after each end."""
+    actions = np.random.default_rng(seed).integers(env.action.n, size=steps).tolist()
+    log, num_resets = [Seen(0, env.reset(seed).copy())], 1
+    for step, action in enumerate(actions, start=1):
+        obs, reward, terminated, truncated, _ = env.step(action)
+        log.append(Seen(step, obs.copy(), reward, terminated, truncated))
+        if terminated or truncated:
+            log.append(Seen(step, env.reset().copy()))
+            num_resets += 1
+    return Played(log, num_resets)
 
 
 def kinds(found: Any) -> str:

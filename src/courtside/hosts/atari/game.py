@@ -16,10 +16,10 @@ import numpy as np
 
 from courtside import spaces
 from courtside.errors import CheckpointError, ConfigError
-from courtside.hosts.atari import saved
 from courtside.hosts.atari.display import Display
 from courtside.hosts.atari.options import AtariOptions
 from courtside.hosts.atari.picture import colours
+from courtside.hosts.state_bytes import pack, unpack
 
 NOOP, FIRE = 0, 1
 """Actions by the emulator's own numbers, which hold for every game."""
@@ -176,11 +176,11 @@ class AtariGame:
         emulator = np.frombuffer(self._ale.cloneSystemState().serialize(), np.uint8)
         arrays = {"emulator": emulator, "raw": self._raw_screen(), **self._own_arrays()}
         record = {"progress": dataclasses.asdict(self._now), "ended": self._ended, "rng": self._rng.bit_generator.state}
-        return saved.pack({"of": self._identity(), **record}, arrays)
+        return pack({"of": self._identity(), **record}, arrays)
 
     def load_state(self, state: bytes) -> None:
         """Go on where `save_state` was called, in this process or another."""
-        ale_py, (record, arrays) = import_ale(), saved.unpack(state)
+        ale_py, (record, arrays) = import_ale(), unpack(state)
         if record["of"] != self._identity():
             raise CheckpointError(
                 f"The saved state is of {record['of']}, but this game is {self._identity()}; use what it was saved with."

@@ -6,18 +6,17 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 
 from courtside.envs.findings import Check, CheckResult, Fault, run_in_order
-from courtside.hosts.atari.check import Shown, play
 from courtside.hosts.gba.game import GbaGame, is_black
 from courtside.hosts.gba.rom import identify
-from courtside.hosts.trial import AFTERWARDS, RUNS, Trial
+from courtside.hosts.trial import AFTERWARDS, RUNS, OwnSpace, Trial, play_game
 
 WAIT_STEPS = 120
 """Steps without a key in which a game must show something, and its memory make sense."""
 
 
-def run_gba_checks(make_env: Callable[[], GbaGame], *, seed: int = 0, steps: int = 500) -> list[CheckResult]:
+def run_checks(make_env: Callable[[], GbaGame], *, seed: int = 0, steps: int = 500) -> list[CheckResult]:
     """All checks in order, those after a failed foundation marked as skipped. A wrong cartridge is not even put in."""
-    trial = Trial(make_env, seed, steps, play, lambda env, _: Shown(env.observation))
+    trial = Trial(make_env, seed, steps, play_game, lambda env, _: OwnSpace(env.observation))
     with closing(trial.env):
         return run_in_order((CARTRIDGE, STARTS, MEMORY, RUNS, *AFTERWARDS), trial)
 

@@ -18,10 +18,11 @@ import numpy as np
 from jaxtyping import Int, UInt8
 
 from courtside import files
+from courtside.hosts.gba.kind import VISITS
 from courtside.runs.captions import ADVANCE, GROUND, INK, LEADING, write_line
 from courtside.runs.png import encode_png
 
-FOLDER, FILE = "visits", "visits.png"
+FOLDER, FILE = "visits", VISITS
 Map = tuple[int, int]
 """Group and number, or whatever two numbers a game tells its maps apart by."""
 Visits = Mapping[Map, tuple[Int[np.ndarray, "_ 2"], Int[np.ndarray, "_"]]]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from courtside.envs.findings import Check, CheckResult, Fault, run_in_order
 from courtside.errors import EnvContractError
-from courtside.hosts.gym_spaces import convert_action, convert_observation
+from courtside.hosts.gym.spaces import convert_action, convert_observation
 from courtside.hosts.trial import AFTERWARDS, RUNS, Played, Seen, Trial, kinds
 
 PARTS = ("observations", "rewards", "terminations", "truncations", "infos")
@@ -35,7 +35,7 @@ class Turn(NamedTuple):
         return not self.is_first and agent not in self.before
 
 
-def run_parallel_checks(make_env: Callable[[], Any], *, seed: int = 0, steps: int = 500) -> list[CheckResult]:
+def run_checks(make_env: Callable[[], Any], *, seed: int = 0, steps: int = 500) -> list[CheckResult]:
     """All checks in order, those after a failed foundation marked as skipped."""
     trial = Trial(make_env, seed, steps, play, _space_of)
     with closing(trial.env):

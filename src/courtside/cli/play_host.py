@@ -1,8 +1,9 @@
-"""`courtside play gba:GAME --rom PATH`: a person at the console, in a terminal."""
+"""`courtside play GAME --rom PATH` of a game outside JAX: a person at the console, in a terminal (`Kind.player`)."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import shutil
 import sys
@@ -11,24 +12,23 @@ from typing import Any
 from courtside.errors import ConfigError
 from courtside.settings import worlds
 from courtside.settings.config import EnvConfig
+from courtside.settings.kinds import find_kind
 
 
 def play(found: Any, source: worlds.EnvSource, words: list[str], opponents: list[str]) -> int:
     """Put the cartridge in, play, and say how it went."""
-    from courtside.hosts.gba.make import build_env
-    from courtside.hosts.gba.player import Table
-    from courtside.hosts.kinds import full_id
+    from courtside.hosts.calls import calling
     from courtside.runs.video import check_path
 
     if opponents:
         raise ConfigError(f"{found.env} has one player, but --opponent was given; leave it out.")
     if found.record:
         check_path(found.record)
-    told = EnvConfig(env_options=tuple(words), rom=found.rom).told
-    game = build_env(full_id(worlds.tell_host(source, told)))
-    with contextlib.closing(game):
-        table = Table(game, found.seed, frames=[] if found.record else None)
-        play_keys(table, found.keys) if found.keys is not None else play_terminal(table)
+    player = importlib.import_module(find_kind(source.kind).player)
+    source = worlds.give_options(source, EnvConfig(env_options=tuple(words), rom=found.rom).options)
+    with contextlib.closing(calling(source).build_env(source)) as game:
+        table = player.Table(game, found.seed, frames=[] if found.record else None)
+        play_keys(player, table, found.keys) if found.keys is not None else play_terminal(player, table)
         for line in table.played or ["No step was played."]:
             print(line)
         if found.record:
@@ -36,9 +36,8 @@ def play(found: Any, source: worlds.EnvSource, words: list[str], opponents: list
     return 0
 
 
-def play_terminal(table: Any) -> None:
+def play_terminal(player: Any, table: Any) -> None:
     from courtside.cli.terminal import Console, read_keys
-    from courtside.hosts.gba import player
 
     coloured = not os.environ.get("NO_COLOR")
     with Console(sys.stdin.fileno()) as console:
@@ -48,9 +47,8 @@ def play_terminal(table: Any) -> None:
         player.run(table, read_keys(console.descriptor), lambda t: console.draw(player.describe(t, coloured, dot)))
 
 
-def play_keys(table: Any, keys: str) -> None:
+def play_keys(player: Any, table: Any, keys: str) -> None:
     from courtside.cli.keyboard import split_keys
-    from courtside.hosts.gba import player
 
     words = keys.split()
     pressed = words if words and set(words) <= player.NAMES else split_keys(keys)

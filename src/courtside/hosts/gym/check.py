@@ -12,16 +12,16 @@ from typing import Any
 
 from courtside.envs.findings import Check, CheckResult, Fault, run_in_order
 from courtside.errors import EnvContractError
-from courtside.hosts.gym_spaces import convert_action, convert_observation
+from courtside.hosts.gym.spaces import convert_action, convert_observation
 from courtside.hosts.trial import AFTERWARDS, RUNS, Played, Seen, Trial, kinds
 
 
 def check_gym_env(make_env: Callable[[], Any], *, seed: int = 0, steps: int = 500) -> list[Fault]:
     """Every way in which the env breaks the contract; an empty list where it keeps it."""
-    return [fault for result in run_gym_checks(make_env, seed=seed, steps=steps) for fault in result.faults]
+    return [fault for result in run_checks(make_env, seed=seed, steps=steps) for fault in result.faults]
 
 
-def run_gym_checks(make_env: Callable[[], Any], *, seed: int = 0, steps: int = 500) -> list[CheckResult]:
+def run_checks(make_env: Callable[[], Any], *, seed: int = 0, steps: int = 500) -> list[CheckResult]:
     """All checks in order, those after a failed foundation marked as skipped."""
     trial = Trial(make_env, seed, steps, play, lambda env, _: env.observation_space)
     with closing(trial.env):

@@ -12,8 +12,8 @@ from courtside.envs.findings import run_in_order
 from courtside.hosts.calls import repeat_actions
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.gym.calls import GymCalls
-from courtside.hosts.trial import AFTERWARDS, RUNS, OwnSpace, Played, Seen, Trial
-from courtside.settings.kinds import Card, EnvSource, Games, Kind, merge_options, read_game
+from courtside.hosts.trial import AFTERWARDS, RUNS, EnvTrial, OwnSpace, Played, Seen
+from courtside.settings.kinds import EnvSource, GamePage, Games, Kind, merge_options, read_game
 from courtside.settings.values import Option, read_options
 
 OPTIONS = (Option("length", int, 4, "Steps of an episode."),)
@@ -69,7 +69,7 @@ def play_randomly(env):
 
 
 def run_checks(make_env, *, seed=0, steps=500):
-    trial = Trial(make_env, seed, steps, play, lambda env, _: OwnSpace(env.observation))
+    trial = EnvTrial(make_env, seed, steps, play, lambda env, _: OwnSpace(env.observation))
     with closing(trial.env):
         return run_in_order((RUNS, *AFTERWARDS), trial)
 
@@ -100,14 +100,14 @@ def describe(source, more):
     return {"game": source.name, "length": 4} | give(source, more).options
 
 
-def make_card(source):
-    return Card(source.id, "a walk", {"does": "left or right"}, {"actions": 2})
+def make_page(source):
+    return GamePage(source.id, "a walk", {"does": "left or right"}, {"actions": 2})
 
 
 KIND = Kind(
     name="toy", calls="toy_host", check="toy_host", read=read, shows_screens=True,
     games=Games(
-        names=("walk",), list_names=lambda: ["toy:walk"], make_card=make_card, list_options=lambda source: OPTIONS, give=give,
+        names=("walk",), list_names=lambda: ["toy:walk"], make_page=make_page, list_options=lambda source: OPTIONS, give=give,
         describe=describe,
     ),
 )  # fmt: skip

@@ -80,16 +80,16 @@ def one_page(entry: worlds.EnvEntry) -> list[str]:
 
 def game_page(games: Games, source: EnvSource) -> list[str]:
     """One game with its actions and options."""
-    card = games.make_card(source)
+    page = games.make_page(source)
     head = [source.note, ""] if source.note else []
-    facts = (f"{name:<16} {text}" for name, text in card.facts.items())
-    return [*head, f"{card.name}: {card.about}", "", *facts, "", *option_lines(games.list_options(source))]
+    facts = (f"{name:<16} {text}" for name, text in page.facts.items())
+    return [*head, f"{page.name}: {page.about}", "", *facts, "", *option_lines(games.list_options(source))]
 
 
 def game_record(games: Games, source: EnvSource) -> dict[str, Any]:
     """The same as JSON data."""
-    card, options = games.make_card(source), [_option_record(option) for option in games.list_options(source)]
-    return {"name": card.name, "group": source.kind, **card.record, "options": options}
+    page, options = games.make_page(source), [_option_record(option) for option in games.list_options(source)]
+    return {"name": page.name, "group": source.kind, **page.record, "options": options}
 
 
 def time_limit(world: Any) -> str:

@@ -27,16 +27,16 @@ def play(found: Any, source: worlds.EnvSource, words: list[str], opponents: list
     player = importlib.import_module(find_kind(source.kind).player)
     source = worlds.give_options(source, EnvConfig(env_options=tuple(words), rom=found.rom).options)
     with contextlib.closing(calling(source).build_env(source)) as game:
-        table = player.Table(game, found.seed, frames=[] if found.record else None)
-        play_keys(player, table, found.keys) if found.keys is not None else play_terminal(player, table)
-        for line in table.played or ["No step was played."]:
+        seat = player.Seat(game, found.seed, frames=[] if found.record else None)
+        play_keys(player, seat, found.keys) if found.keys is not None else play_terminal(player, seat)
+        for line in seat.played or ["No step was played."]:
             print(line)
         if found.record:
-            print(write_film(found.record, table))
+            print(write_film(found.record, seat))
     return 0
 
 
-def play_terminal(player: Any, table: Any) -> None:
+def play_terminal(player: Any, seat: Any) -> None:
     from courtside.cli.terminal import Console, read_keys
 
     coloured = not os.environ.get("NO_COLOR")
@@ -44,21 +44,21 @@ def play_terminal(player: Any, table: Any) -> None:
         console.draw("starting the game ...")
         size = shutil.get_terminal_size()
         dot = player.dot_size(size.columns, size.lines)
-        player.run(table, read_keys(console.descriptor), lambda t: console.draw(player.describe(t, coloured, dot)))
+        player.run(seat, read_keys(console.descriptor), lambda seat: console.draw(player.describe(seat, coloured, dot)))
 
 
-def play_keys(player: Any, table: Any, keys: str) -> None:
+def play_keys(player: Any, seat: Any, keys: str) -> None:
     from courtside.cli.keyboard import split_keys
 
     words = keys.split()
     pressed = words if words and set(words) <= player.NAMES else split_keys(keys)
     player.check_keys(pressed)
-    player.run(table, pressed, lambda table: None)
-    print(player.describe(table, sys.stdout.isatty() and not os.environ.get("NO_COLOR"), player.HALF))
+    player.run(seat, pressed, lambda seat: None)
+    print(player.describe(seat, sys.stdout.isatty() and not os.environ.get("NO_COLOR"), player.HALF))
 
 
-def write_film(path: str, table: Any) -> str:
+def write_film(path: str, seat: Any) -> str:
     from courtside.runs.video import write_video
 
-    count = write_video(path, iter(table.frames), table.game.metadata["render_fps"])
+    count = write_video(path, iter(seat.frames), seat.game.metadata["render_fps"])
     return f"{count} frames in {path}"

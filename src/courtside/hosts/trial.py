@@ -40,12 +40,12 @@ class Played(NamedTuple):
 
     log: list[Seen]
     num_resets: int
-    turns: Sequence[Any] = ()
+    calls: Sequence[Any] = ()
     """Whole answers of the env, where its own checks need them."""
 
 
 @dataclass
-class Trial:
+class EnvTrial:
     """An env under test, with what several checks need."""
 
     make_env: Callable[[], Any]
@@ -95,7 +95,7 @@ def kinds(found: Any) -> str:
     return type(found).__name__
 
 
-def _check_runs(trial: Trial) -> Iterator[Fault | str]:
+def _check_runs(trial: EnvTrial) -> Iterator[Fault | str]:
     """No error over many steps and resets."""
     try:
         num_resets = trial.played.num_resets
@@ -106,7 +106,7 @@ def _check_runs(trial: Trial) -> Iterator[Fault | str]:
         yield f"no episode ended in {trial.steps} random steps; give the env a time limit if it may never end"
 
 
-def _check_types(trial: Trial) -> Iterator[Fault | str]:
+def _check_types(trial: EnvTrial) -> Iterator[Fault | str]:
     for seen in trial.played.log:
         if not isinstance(seen.reward, numbers.Real) and np.shape(seen.reward) != ():
             yield Fault(f"reward has shape {np.shape(seen.reward)} {seen.where}", "one number", "Return float(reward).")
@@ -122,7 +122,7 @@ def _check_types(trial: Trial) -> Iterator[Fault | str]:
                 return
 
 
-def _check_space(trial: Trial) -> Iterator[Fault | str]:
+def _check_space(trial: EnvTrial) -> Iterator[Fault | str]:
     for seen in trial.played.log:
         if reason := why_outside(trial.space_of(trial.env, seen), seen.obs):
             yield Fault(
@@ -158,7 +158,7 @@ def _why_outside_leaf(space: Any, value: Any) -> tuple[str, str] | None:
     return f" holds {np.array2string(value, threshold=8, precision=4)}", f"a value of {space}"
 
 
-def _check_finite(trial: Trial) -> Iterator[Fault | str]:
+def _check_finite(trial: EnvTrial) -> Iterator[Fault | str]:
     remedy = "Look for a division by 0, a logarithm or root of a negative number."
     for seen in trial.played.log:
         for name, value in (("reward", seen.reward), ("obs", seen.obs)):
@@ -176,13 +176,13 @@ def _arrays(value: Any) -> list[np.ndarray]:
     return [np.asarray(value)]
 
 
-def _check_flags(trial: Trial) -> Iterator[Fault | str]:
+def _check_flags(trial: EnvTrial) -> Iterator[Fault | str]:
     both = sum(bool(seen.terminated and seen.truncated) for seen in trial.played.log)
     if both:
         yield f"terminated and truncated were both set {both} times; courtside then takes it as terminated"
 
 
-def _check_determinism(trial: Trial) -> Iterator[Fault | str]:
+def _check_determinism(trial: EnvTrial) -> Iterator[Fault | str]:
     """A second env with the same seed and actions must live through the same."""
     with closing(trial.make_env()) as twin:
         other = trial.play(twin, trial.seed, trial.steps).log

@@ -77,7 +77,7 @@ def read_game(env_id: str) -> tuple[str, dict[str, str]]:
 
 
 @dataclass(frozen=True)
-class Card:
+class GamePage:
     """A game as `courtside envs GAME` shows it."""
 
     name: str
@@ -95,7 +95,7 @@ class Games:
     names: tuple[str, ...]
     list_names: Callable[[], list[str]]
     """What `courtside envs KIND` says."""
-    make_card: Callable[[EnvSource], Card]
+    make_page: Callable[[EnvSource], GamePage]
     list_options: Callable[[EnvSource], tuple[Option, ...]]
     """What a user can tell a game."""
     give: Callable[[EnvSource, Mapping[str, Any]], EnvSource]

@@ -9,7 +9,7 @@ import textwrap
 
 from courtside.errors import ConfigError
 from courtside.hosts.atari import options
-from courtside.settings.kinds import Card, EnvSource, Games, Kind, read_game
+from courtside.settings.kinds import EnvSource, GamePage, Games, Kind, read_game
 from courtside.settings.values import unknown_name
 
 PREFIX = "atari:"
@@ -104,7 +104,7 @@ def list_games() -> list[str]:
     return [f"{len(GAMES)} Atari games, each with the prefix {PREFIX}, as in `{example}`", "", *lines]
 
 
-def make_card(source: EnvSource) -> Card:
+def make_page(source: EnvSource) -> GamePage:
     """The game is built to see its actions."""
     from courtside import spaces
     from courtside.hosts.atari.calls import build_env, describe_env
@@ -120,14 +120,14 @@ def make_card(source: EnvSource) -> Card:
         "observation": spaces.to_json(env.observation), "action": spaces.to_json(env.action),
         "actions": list(env.action_names), "time_limit": limit,
     }  # fmt: skip
-    return Card(source.id, "an Atari game", facts, record)
+    return GamePage(source.id, "an Atari game", facts, record)
 
 
 KIND = Kind(
     name="atari", calls="courtside.hosts.atari.calls", check="courtside.hosts.atari.check",
     read=read, recognises=recognises, near=near_games, registers="ale_py",
     games=Games(
-        names=GAMES, list_names=list_games, make_card=make_card, list_options=options.list_options, give=options.give,
+        names=GAMES, list_names=list_games, make_page=make_page, list_options=options.list_options, give=options.give,
         describe=options.describe,
     ),
     for_evaluation=options.for_evaluation, sees_pixels=True, whole_games=True, holds_lock=True, shows_screens=True, zoom=3, unit="score",

@@ -40,7 +40,7 @@ Answer = tuple[np.ndarray, float, bool, bool, dict[str, Any]]
 
 
 @dataclass
-class Progress:
+class EpisodeSoFar:
     """Where an episode stands, beside what console and rewards know."""
 
     length: int = 0
@@ -77,7 +77,7 @@ class GbaGame:
         self.logbook = Logbook(task, self.emulator, self.rewards)
         self._eye = observation.Eye(self.options.shows_sideways)
         self._rng = np.random.default_rng()
-        self._now = Progress()
+        self._now = EpisodeSoFar()
         self.state: Any = None
         """What the game knew after the newest step; None where that was not to be believed."""
 
@@ -96,7 +96,7 @@ class GbaGame:
         midway = self.logbook.choose_start(self._rng)
         start = self._start if midway is None else midway
         self.emulator.load_state(start)
-        self._now, self.state = Progress(), self._read()
+        self._now, self.state = EpisodeSoFar(), self._read()
         hides = is_black(self.emulator.pixels())
         self.rewards.reset(None if hides else self.state, midway=midway is not None)
         self.logbook.begin()
@@ -172,7 +172,7 @@ class GbaGame:
             )
         self.emulator.load_state(arrays.pop("console").tobytes())
         self.rewards.load(record["rewards"] | {name.removeprefix(REWARDS): array for name, array in arrays.items()})
-        self._now = Progress(**record["progress"])
+        self._now = EpisodeSoFar(**record["progress"])
         self._rng.bit_generator.state = record["rng"]
         self.logbook.load(record["logbook"])
         self.state = self._read()

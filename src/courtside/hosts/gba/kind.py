@@ -7,7 +7,7 @@ from typing import Any
 
 from courtside.errors import ConfigError
 from courtside.settings import gate
-from courtside.settings.kinds import Card, EnvSource, Games, Kind, read_game
+from courtside.settings.kinds import EnvSource, GamePage, Games, Kind, read_game
 from courtside.settings.values import Option, unknown_name
 
 PREFIX = "gba:"
@@ -81,7 +81,7 @@ def list_games() -> list[str]:
     return ["Games of the Game Boy Advance; the cartridge is yours (--rom PATH)", "", *known, own]
 
 
-def make_card(source: EnvSource) -> Card:
+def make_page(source: EnvSource) -> GamePage:
     """Known without the cartridge."""
     from courtside import spaces
     from courtside.hosts.gba import observation, options
@@ -97,14 +97,14 @@ def make_card(source: EnvSource) -> Card:
         "action": spaces.to_json(spaces.Discrete(len(game.actions))), "actions": list(game.action_names),
         "rom_sha1": list(game.rom_sha1), "rom_code": game.rom_code,
     }  # fmt: skip
-    return Card(source.bare_id, game.about, facts, record)
+    return GamePage(source.bare_id, game.about, facts, record)
 
 
 KIND = Kind(
     name="gba", calls="courtside.hosts.gba.calls", check="courtside.hosts.gba.check",
     read=read, recognises=recognises, targets=targets,
     games=Games(
-        names=tuple(GAMES), list_names=list_games, make_card=make_card, list_options=list_options, give=give, describe=describe
+        names=tuple(GAMES), list_names=list_games, make_page=make_page, list_options=list_options, give=give, describe=describe
     ),
     for_evaluation=for_evaluation, for_training=for_training,
     file_options={"rom": "ROM", "save": "save file", "start": "saved state", "folder": "folder"},

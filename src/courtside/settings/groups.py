@@ -101,7 +101,7 @@ class EnvConfig:
     """Seconds after which a worker that does not answer counts as hung."""
 
     @property
-    def told(self) -> dict[str, str]:
+    def options(self) -> dict[str, str]:
         """All that the world is told, the cartridge included."""
         return split_words(self.env_options) | ({"rom": self.rom} if self.rom else {})
 

@@ -22,7 +22,7 @@ INSTALLED = tuple(
 _SOURCE = _frozen_importlib_external.SourceFileLoader
 
 
-class Guard:
+class ImportGuard:
     """Stands before all finders of modules: none is taken from a run folder, whatever led there, a later change of folder or a
     package that says where its parts lie. Once a stranger's code was let in, what is not installed is read from its source,
     since what is compiled beside that may say anything."""
@@ -62,7 +62,7 @@ class FromSource(_SOURCE):
         return self.source_to_code(self.get_data(path), path)
 
 
-GUARD = Guard()
+GUARD = ImportGuard()
 
 
 def leave_out_run_folders() -> None:

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from courtside.dash.lines import Table
+from courtside.dash.lines import Excerpt
 from courtside.dash.series import make_clock, make_series, names_needed
 
 
 def table(**columns):
     found = {name.replace("__", "/"): np.asarray(values, float) for name, values in columns.items()}
-    return Table(found, tuple(found), len(next(iter(found.values()))), 0, True)
+    return Excerpt(found, tuple(found), len(next(iter(found.values()))), 0, True)
 
 
 def test_few_points_are_shown_as_they_are():

@@ -33,12 +33,12 @@ def test_what_is_read_is_what_stood_there(engine, tmp_path):
 
 
 def test_it_is_written_now_and_then_and_never_stops_a_run(engine, tmp_path, monkeypatch):
-    shown, state = stage.Stage(tmp_path), engine.init()
+    shown, state = stage.StageWriter(tmp_path), engine.init()
     assert shown.show(state, 1) is None
     (tmp_path / stage.FILE).unlink()
     assert shown.show(state, 2) is None
     assert not (tmp_path / stage.FILE).exists(), "it is too early for the next"
-    lost = stage.Stage(tmp_path / "gone")
+    lost = stage.StageWriter(tmp_path / "gone")
     assert "the run goes on" in (lost.show(state, 1) or "")
     assert lost.show(state, 2) is None, "it is said once"
 

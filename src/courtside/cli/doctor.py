@@ -23,7 +23,7 @@ Exit status: 0 nothing is wrong or the run is too short to judge, 1 something is
 
 
 @dataclass(frozen=True)
-class Report:
+class Diagnosis:
     """What a look at a run brought up."""
 
     run_dir: Path
@@ -50,7 +50,7 @@ def main(args: list[str]) -> int:
     return 1 if report.sick else 0
 
 
-def print_json(report: Report, with_proof: bool) -> None:
+def print_json(report: Diagnosis, with_proof: bool) -> None:
     from courtside import files
 
     record = to_json(report)
@@ -61,7 +61,7 @@ def print_json(report: Report, with_proof: bool) -> None:
     print(json.dumps(files.json_ready(record)))
 
 
-def print_page(report: Report, with_proof: bool) -> None:
+def print_page(report: Diagnosis, with_proof: bool) -> None:
     """The findings come first: a proof takes a minute or two."""
     print("\n".join([*describe(report), *([] if with_proof else hints(report))]))
     if with_proof:
@@ -83,7 +83,7 @@ def make_parser() -> Parser:
     return parser
 
 
-def examine(run_dir: Path) -> Report:
+def examine(run_dir: Path) -> Diagnosis:
     """Diagnose a run, or every member of a population."""
     import numpy as np
 
@@ -101,15 +101,15 @@ def examine(run_dir: Path) -> Report:
     members = f"{len(cases)} members, " if len(cases) > 1 else ""
     about = f"{config.env.env_id}, {members}{progress}, {state}"
     unjudged = reasons[0] if all(reasons) and not groups else None
-    return Report(run_dir, about, len(cases), tuple(groups), unjudged)
+    return Diagnosis(run_dir, about, len(cases), tuple(groups), unjudged)
 
 
-def describe(report: Report) -> list[str]:
+def describe(report: Diagnosis) -> list[str]:
     """The whole page."""
     return [f"{report.run_dir}: {report.about}.", summary(report), *page(report.groups)]
 
 
-def summary(report: Report) -> str:
+def summary(report: Diagnosis) -> str:
     """All in one sentence."""
     if report.too_short is not None:
         return f"Too short to judge: {report.too_short}"
@@ -119,7 +119,7 @@ def summary(report: Report) -> str:
     return "One thing is wrong." if sick == 1 else f"{sick} things are wrong, most important first."
 
 
-def hints(report: Report) -> list[str]:
+def hints(report: Diagnosis) -> list[str]:
     """What to type next where something is wrong."""
     if not report.sick:
         return []
@@ -129,7 +129,7 @@ def hints(report: Report) -> list[str]:
     return ["", f"Which remedy helps? {command} --prove tries them."]
 
 
-def to_json(report: Report) -> dict[str, Any]:
+def to_json(report: Diagnosis) -> dict[str, Any]:
     return {
         "run": str(report.run_dir),
         "about": report.about,
@@ -140,7 +140,7 @@ def to_json(report: Report) -> dict[str, Any]:
     }
 
 
-def refuse_population(report: Report) -> None:
+def refuse_population(report: Diagnosis) -> None:
     if report.num_members > 1:
         raise ConfigError(
             f"--prove works on one run, but {report.run_dir} has {report.num_members} members; add --member K."

@@ -88,7 +88,7 @@ Flags = PPOFlags | MAD4PGFlags
 
 
 @dataclass
-class Line:
+class CommandLine:
     """A command line taken apart."""
 
     preset: str | None = None
@@ -119,7 +119,7 @@ def read_config(args: list[str]) -> tuple[Config, list[str]]:
     return config, [*notes, *changed_task_notes(base, config), *_unused_notes(line)]
 
 
-def sort_families(line: Line, base: Config) -> None:
+def sort_families(line: CommandLine, base: Config) -> None:
     """Refuse flags of the family that the run does not train with; CleanRL's --batch-size has no effect on PPO."""
     if not base.is_off_policy and line.values.pop("batch_size", None):
         line.unused.append("--batch-size")
@@ -128,7 +128,7 @@ def sort_families(line: Line, base: Config) -> None:
         raise ConfigError(" ".join(faults))
 
 
-def _unused_notes(line: Line) -> list[str]:
+def _unused_notes(line: CommandLine) -> list[str]:
     if not line.unused:
         return []
     hint = " Set the environment variable WANDB_ENTITY instead." if "--wandb-entity" in line.unused else ""
@@ -140,9 +140,9 @@ def setting_types() -> dict[str, Any]:
     return {name: kind for group in group_types().values() for name, kind in setting_hints(group).items()}
 
 
-def split(args: list[str]) -> Line:
+def split(args: list[str]) -> CommandLine:
     """Take a command line apart into preset, settings and flags without effect."""
-    words, line, types = deque(args), Line(), setting_types()
+    words, line, types = deque(args), CommandLine(), setting_types()
     while words:
         word = words.popleft()
         if word in ("-h", "--help"):
@@ -158,7 +158,7 @@ def split(args: list[str]) -> Line:
     return line
 
 
-def _take_flag(word: str, words: deque[str], line: Line, types: dict[str, Any]) -> None:
+def _take_flag(word: str, words: deque[str], line: CommandLine, types: dict[str, Any]) -> None:
     """Read one flag with the words that belong to it."""
     written, equals, value = word.partition("=")
     name = written.removeprefix("--").replace("-", "_")
@@ -225,7 +225,7 @@ def _plain(word: str, kind: Any) -> str:
     return "None" if word.lower() == "none" and type(None) in get_args(kind) else word
 
 
-def parse_line(line: Line, base: Config) -> Flags:
+def parse_line(line: CommandLine, base: Config) -> Flags:
     """Turn the words into typed settings, or name the one that does not fit its type."""
     words = {name: _words(name, _with_base(name, values, base)) for name, values in line.values.items()}
     try:
@@ -281,7 +281,7 @@ def parse(words: list[str], base: Config) -> Flags:
         )
 
 
-def _type_fault(name: str, line: Line) -> str:
+def _type_fault(name: str, line: CommandLine) -> str:
     """One sentence: what was typed and what would have fitted."""
     return f"{line.typed[name]} is {' '.join(line.values[name])!r}, but it must be {wanted(setting_types()[name])}."
 

@@ -97,10 +97,10 @@ def refuse(config: Config) -> None:
 
 def start(config: Config, words: list[str], fixed: tuple[str, ...], found: Any, view: Any) -> Any:
     from courtside.experiments.tune.space import make_space
-    from courtside.experiments.tune.stages import Wish, read_budget
+    from courtside.experiments.tune.stages import StagePlan, read_budget
 
     space = make_space(config, words, fixed)
-    wish = Wish(
+    wish = StagePlan(
         stages=found.stages,
         trials=found.trials,
         seeds_per_trial=found.seeds_per_trial,

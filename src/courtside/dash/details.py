@@ -12,8 +12,8 @@ import numpy as np
 
 from courtside.dash.cards import read_config, verdict_of, verdict_words
 from courtside.dash.glossary import explain
-from courtside.dash.judging import Judgement, Spans
-from courtside.dash.lines import LineFiles, Table, read_newest, sample_steps
+from courtside.dash.judging import Spans, ThresholdStanding
+from courtside.dash.lines import Excerpt, LineFiles, read_newest, sample_steps
 from courtside.dash.series import Axis, Clock, listed, make_clock, make_series, names_needed, plain
 from courtside.files import json_ready, read_record
 from courtside.health.verdict import ThresholdResult, VerdictTracker, window_words
@@ -110,7 +110,7 @@ def written(value: Any) -> str:
 
 # --- thresholds ----------------------------------------------------------------------------------------------------
 
-Judge = Callable[[Path, tuple[Threshold, ...]], list[Judgement] | None]
+Judge = Callable[[Path, tuple[Threshold, ...]], list[ThresholdStanding] | None]
 """How thresholds stand; None where that is not known yet."""
 
 
@@ -192,7 +192,7 @@ def read_series(
     return answer | {"newest": int(as_number(newest.get("update")) or 0), "clock": describe_clock(files, run)}
 
 
-def _places(table: Table, axis: Axis, clock: Clock | None) -> np.ndarray:
+def _places(table: Excerpt, axis: Axis, clock: Clock | None) -> np.ndarray:
     return clock.at(table.columns["step"]) if clock is not None else table.columns[axis]
 
 

@@ -33,7 +33,7 @@ Spans = list[list[int]]
 """Stretches of steps: first and last."""
 
 
-class Judgement(NamedTuple):
+class ThresholdStanding(NamedTuple):
     """How one threshold stands, and the stretches of steps in which it held."""
 
     result: ThresholdResult
@@ -81,9 +81,9 @@ class _Reading:
             else:
                 spans.append([since, row["step"]])
 
-    def told(self) -> list[Judgement]:
+    def told(self) -> list[ThresholdStanding]:
         held = ([list(span) for span in spans] for spans in self.held)
-        return list(map(Judgement, self.tracker.verdict().results, held))
+        return list(map(ThresholdStanding, self.tracker.verdict().results, held))
 
 
 class _Case:
@@ -100,13 +100,13 @@ class _Case:
             reading.go_on(seconds)
         return all(reading.is_done for reading in self._readings.values())
 
-    def told(self) -> list[Judgement]:
+    def told(self) -> list[ThresholdStanding]:
         """In the order of the thresholds."""
         each = {name: iter(reading.told()) for name, reading in self._readings.items()}
         return [next(each[EVALS if is_evaluation(threshold.metric) else METRICS]) for threshold in self.thresholds]
 
 
-def judge(run: Path, thresholds: Iterable[Threshold]) -> list[Judgement]:
+def judge(run: Path, thresholds: Iterable[Threshold]) -> list[ThresholdStanding]:
     """All of it, however long that takes."""
     case = _Case(run, tuple(thresholds))
     while not case.go_on(float("inf")):
@@ -123,7 +123,7 @@ class Judges:
         self._lock = threading.Lock()
         self._worker: threading.Thread | None = None
 
-    def look(self, run: Path, thresholds: tuple[Threshold, ...]) -> list[Judgement] | None:
+    def look(self, run: Path, thresholds: tuple[Threshold, ...]) -> list[ThresholdStanding] | None:
         """None as long as rows are left; they are gone through meanwhile."""
         with self._lock:
             case = self._find(run, thresholds)

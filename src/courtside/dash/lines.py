@@ -43,7 +43,7 @@ MOST_NAMES = 2_000
 NAN = array("d", [float("nan")])
 
 
-class Table(NamedTuple):
+class Excerpt(NamedTuple):
     """What was asked for of a file, at one moment."""
 
     columns: dict[str, Float[np.ndarray, "N"]]
@@ -95,13 +95,13 @@ class Columns:
         column.extend(NAN * (self.count - len(column)))
         column.append(number)
 
-    def table(self, names: Iterable[str]) -> Table:
+    def table(self, names: Iterable[str]) -> Excerpt:
         """Copies, since the file may grow on meanwhile; blanks behind the last row that has a name are put in here."""
         columns = {name: np.full(self.count, np.nan) for name in names}
         for name, column in columns.items():
             known = self.values.get(name, NAN[:0])
             column[: len(known)] = known
-        return Table(columns, tuple(self.values), self.count, self.skipped, self.is_whole)
+        return Excerpt(columns, tuple(self.values), self.count, self.skipped, self.is_whole)
 
 
 class LineFiles:
@@ -111,7 +111,7 @@ class LineFiles:
         self._kept: OrderedDict[Path, tuple[tuple[int, int], Columns]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def read(self, path: Path, names: Iterable[str]) -> Table:
+    def read(self, path: Path, names: Iterable[str]) -> Excerpt:
         """All that a file says of these names now, or an even sample of it; empty where there is no such file."""
         try:
             with open_plain(path) as file, self._lock:
@@ -184,7 +184,7 @@ def lines_at(file: BinaryIO, start: int, end: int) -> list[bytes]:
     return lines if start == 0 else lines[1:]
 
 
-def sample_steps(path: Path, first: float, last: float, names: Iterable[str]) -> Table:
+def sample_steps(path: Path, first: float, last: float, names: Iterable[str]) -> Excerpt:
     """Rows of a huge file between two steps, as finely as a sample of the whole is coarse."""
     try:
         with open_plain(path) as file:

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from functools import partial
 from pathlib import Path
 
-from courtside.experiments.population.histories import History
+from courtside.experiments.population.histories import MemberLog
 from courtside.files import open_plain
 from courtside.runs.lines import Follower, Row, parse_numbers
 from courtside.runs.runlog import EVALS, METRICS, TIMING
@@ -24,7 +24,7 @@ class _Log:
     """One member's files on the way into its history."""
 
     def __init__(self, folder: Path, config: Config, judges: bool) -> None:
-        self.history = History(config, judges)
+        self.history = MemberLog(config, judges)
         self._metrics = Follower(folder / METRICS, partial(parse_numbers, names=names_needed(config)))
         self._evals, self._timing = Follower(folder / EVALS), Follower(folder / TIMING)
 
@@ -68,7 +68,7 @@ class MemberLogs:
     def __init__(self) -> None:
         self._logs: OrderedDict[Path, _Log] = OrderedDict()
 
-    def load(self, folder: Path, config: Config, judges: bool) -> History:
+    def load(self, folder: Path, config: Config, judges: bool) -> MemberLog:
         log = self._logs.pop(folder, None)
         can_serve = log is not None and log.history.config == config and log.history.judges >= judges
         if log is None or not can_serve or not log.go_on():

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from courtside.dash.lines import Table
+from courtside.dash.lines import Excerpt
 from courtside.runs.lines import as_number
 from courtside.settings.metric_names import count_of, is_per_episode
 
@@ -36,7 +36,7 @@ class Clock(NamedTuple):
         return np.interp(steps, self.steps, self.seconds) if self.steps.size else np.zeros_like(steps)
 
 
-def make_clock(timing: Table) -> Clock:
+def make_clock(timing: Excerpt) -> Clock:
     """From the rows of `timing.jsonl`, asked for `step`, `seconds` and `steps_per_second`; compiling does not count. In a sample
     rows are missing, so there the steps since the row before are taken at the row's own speed."""
     seconds, steps, speed = (timing.columns[name] for name in ("seconds", "step", "steps_per_second"))
@@ -52,7 +52,7 @@ def names_needed(metrics: Sequence[str]) -> list[str]:
 
 
 def make_series(
-    table: Table, metric: str, places: Numbers, points: int, span: tuple[float, float] | None = None
+    table: Excerpt, metric: str, places: Numbers, points: int, span: tuple[float, float] | None = None
 ) -> dict[str, list[float | None]]:
     """x, mean, low and high of at most so many points; `places` are where the rows lie on the axis."""
     values, weights = table.columns[metric], _weights(table, metric)
@@ -65,7 +65,7 @@ def make_series(
     return {name: listed(numbers) for name, numbers in found.items()}
 
 
-def _weights(table: Table, metric: str) -> Numbers:
+def _weights(table: Excerpt, metric: str) -> Numbers:
     """How much each row counts: as many as episodes ended in it, where that is known."""
     ended = table.columns[count_of(metric)] if is_per_episode(metric) else np.full(table.count, np.nan)
     return np.where(np.isnan(ended), 1.0, ended)

@@ -56,7 +56,7 @@ MOST_FINDINGS = 3
 NO_TOKENS = Tokens()
 
 
-class Told(NamedTuple):
+class CachedAnswer(NamedTuple):
     """What was told of several runs together."""
 
     stamp: Any
@@ -77,7 +77,7 @@ class Dash:
     def __post_init__(self) -> None:
         self.cards, self.opinions, self.judges = Cards(self.shelf), Opinions(self.files), Judges()
         self.logs = MemberLogs()
-        self._groups: dict[str, Told] = {}
+        self._groups: dict[str, CachedAnswer] = {}
         self._replays: Any = None
         self._stages: Any = None
         self._loading, self._grouping = threading.Lock(), threading.Lock()
@@ -136,7 +136,7 @@ class Dash:
             known = self._groups.get(name)
             is_due = known is None or now - known.made >= GROUP_SECONDS or known.state != row.card.state
             if known is None or (known.stamp != row.stamp and is_due):
-                known = self._groups[name] = Told(row.stamp, row.card.state, now, describe(run))
+                known = self._groups[name] = CachedAnswer(row.stamp, row.card.state, now, describe(run))
             while len(self._groups) > MOST_GROUPS:
                 self._groups.pop(next(iter(self._groups)))
         return {"card": self._card(row)} | known.answer

@@ -31,7 +31,7 @@ from courtside.training.wall import hang
 
 
 @dataclass
-class Scene:
+class WallMoment:
     """What there is to see at one moment."""
 
     stamp: int
@@ -69,7 +69,7 @@ class Troupe:
         heads, _ = team.heads(self.engine.team, policies, features, rest)
         return team.values(self.engine.team, policies, features, rest), tuple(map(jax.nn.softmax, heads))
 
-    def look(self, path: Path) -> Scene:
+    def look(self, path: Path) -> WallMoment:
         states, obs = stage.read(path, self.engine.template())
         screens = np.asarray(self.draw(states.inner))
         envs = [
@@ -79,7 +79,7 @@ class Troupe:
         for env, thought in zip(envs, self._think(obs, len(envs)), strict=True):
             env |= thought
         told = {"envs": envs, "columns": grid(len(envs))[1], "gap": GAP, "words": self._words(len(envs))}
-        return Scene(path.stat().st_mtime_ns // 1_000_000, screens, told)
+        return WallMoment(path.stat().st_mtime_ns // 1_000_000, screens, told)
 
     def _words(self, shown: int) -> str:
         total = self.engine.team.num_envs
@@ -118,10 +118,10 @@ class Stages:
 
     def __init__(self) -> None:
         self._troupe: Troupe | None = None
-        self._scene: Scene | None = None
+        self._scene: WallMoment | None = None
         self._lock = threading.Lock()
 
-    def look(self, run: Path, path: Path) -> Scene:
+    def look(self, run: Path, path: Path) -> WallMoment:
         with self._lock:
             if self._troupe is None or self._troupe.run != run:
                 self._troupe, self._scene = Troupe(run), None

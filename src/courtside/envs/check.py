@@ -44,7 +44,7 @@ class Recorded(eqx.Module):
     end: EpisodeEnd
 
 
-class Trial:
+class WorldTrial:
     """A world under test, with what several checks need."""
 
     def __init__(self, env: Any, key: int, steps: int):
@@ -84,7 +84,7 @@ class Trial:
         return _Same(self.env), self.keys[3], self.steps
 
 
-class TracedTrial(Trial):
+class TracedTrial(WorldTrial):
     """The same world, only traced: nothing is computed, so that it can be looked at before every run."""
 
     @cached_property
@@ -110,7 +110,7 @@ def check_env(env: Any, *, key: int = 0, steps: int = 500) -> list[Fault]:
 
 def run_checks(env: Any, *, key: int = 0, steps: int = 500) -> list[CheckResult]:
     """All checks in order, those after a failed foundation marked as skipped."""
-    return run_in_order(CHECKS, Trial(env, key, steps))
+    return run_in_order(CHECKS, WorldTrial(env, key, steps))
 
 
 def traced_faults(env: Any) -> list[Fault]:
@@ -146,7 +146,7 @@ def _sample_box(space: Box, num_agents: int, key: PRNGKeyArray) -> Array:
 # --- the foundations: what the spec says, what one reset and one step give back --------------------------------------
 
 
-def _check_spec(trial: Trial) -> Iterator[Fault | str]:
+def _check_spec(trial: WorldTrial) -> Iterator[Fault | str]:
     spec = getattr(trial.env, "spec", None)
     if not isinstance(spec, EnvSpec):
         yield Fault(f"spec is {spec!r:.60}", "an EnvSpec", "Give the class a field or property `spec`.")
@@ -159,7 +159,7 @@ def _check_spec(trial: Trial) -> Iterator[Fault | str]:
     yield from check_spaces.spec_faults(spec)
 
 
-def _check_reset(trial: Trial) -> Iterator[Fault | str]:
+def _check_reset(trial: WorldTrial) -> Iterator[Fault | str]:
     found = trial.first
     if not isinstance(found, tuple) or len(found) != 2:
         yield Fault(f"reset returned {type(found).__name__}", "the pair (state, obs)", "Return both.")
@@ -169,7 +169,7 @@ def _check_reset(trial: Trial) -> Iterator[Fault | str]:
     yield from check_spaces.obs_faults("obs of reset", trial.env.spec, obs)
 
 
-def _check_step(trial: Trial) -> Iterator[Fault | str]:
+def _check_step(trial: WorldTrial) -> Iterator[Fault | str]:
     found = trial.second
     if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], TimeStep):
         yield Fault("step returned something else", "the pair (state, TimeStep)", "Build it with make_timestep.")
@@ -179,7 +179,7 @@ def _check_step(trial: Trial) -> Iterator[Fault | str]:
     yield from check_spaces.timestep_faults(trial.env.spec, timestep)
 
 
-def _check_determinism(trial: Trial) -> Iterator[Fault | str]:
+def _check_determinism(trial: WorldTrial) -> Iterator[Fault | str]:
     env, key, remedy = trial.env, trial.keys[0], "Draw every random number from `key` with jax.random."
     if not compare.equal(trial.first, env.reset(key)):
         yield Fault("two resets with one key differ", "the same state and obs", remedy)
@@ -189,7 +189,7 @@ def _check_determinism(trial: Trial) -> Iterator[Fault | str]:
         yield "every key gives the same first state; fine for a world that always starts the same"
 
 
-def _check_jit(trial: Trial) -> Iterator[Fault | str]:
+def _check_jit(trial: WorldTrial) -> Iterator[Fault | str]:
     remedy = "Use jnp.where and lax instead of Python's if, for and float() on arrays."
     try:
         reset = trial.jit_reset(trial.keys[0])
@@ -203,7 +203,7 @@ def _check_jit(trial: Trial) -> Iterator[Fault | str]:
         yield Fault("the compiled step gives another result", "the same with and without jax.jit", remedy)
 
 
-def _check_stable(trial: Trial) -> Iterator[Fault | str]:
+def _check_stable(trial: WorldTrial) -> Iterator[Fault | str]:
     """Structure, shapes, dtypes and weak types: what lax.scan carries may not change on the way."""
     state, obs = jax.eval_shape(trial.env.reset, trial.keys[0])
     next_state, timestep = jax.eval_shape(trial.env.step, state, trial.action, trial.keys[1])
@@ -215,14 +215,14 @@ def _check_stable(trial: Trial) -> Iterator[Fault | str]:
             yield from check_spaces.drift_faults(what, first, later, "next_episode")
 
 
-def _check_batch(trial: Trial) -> Iterator[Fault | str]:
+def _check_batch(trial: WorldTrial) -> Iterator[Fault | str]:
     """As the rollout calls it, but traced only."""
     state, _ = jax.eval_shape(jax.vmap(trial.env.reset), trial.keys[:2])
     jax.eval_shape(jax.vmap(trial.env.step), state, jnp.stack([trial.action] * 2), trial.keys[:2])
     yield from ()
 
 
-def _check_vmap(trial: Trial) -> Iterator[Fault | str]:
+def _check_vmap(trial: WorldTrial) -> Iterator[Fault | str]:
     env, num = trial.env, 4
     keys = trial.keys[:num]
     actions = np.asarray(jax.jit(jax.vmap(lambda k: sample_action(env.spec, k)))(keys))
@@ -243,7 +243,7 @@ def _check_vmap(trial: Trial) -> Iterator[Fault | str]:
         yield Fault("envs stepped together differ from envs stepped one by one", "the same", "Use jnp and lax only.")
 
 
-def _check_pure(trial: Trial) -> Iterator[Fault | str]:
+def _check_pure(trial: WorldTrial) -> Iterator[Fault | str]:
     """Python code runs once, when JAX traces it: what it stores or counts is lost or, worse, frozen."""
     env, remedy = trial.env, "Keep everything that changes in the state that reset and step return."
     before = dict(getattr(env, "__dict__", {}))
@@ -258,7 +258,7 @@ def _check_pure(trial: Trial) -> Iterator[Fault | str]:
         yield Fault("tracing it twice gives two different programs", "one program", remedy)
 
 
-def _program(env: Env, trial: Trial) -> str:
+def _program(env: Env, trial: WorldTrial) -> str:
     """The traced program as text; addresses in it mean nothing. New functions each time, as JAX remembers traces."""
     state, _ = jax.eval_shape(env.reset, trial.keys[0])
     reset = jax.make_jaxpr(lambda key: env.reset(key))(trial.keys[0])
@@ -293,13 +293,13 @@ def _record(same: _Same, key: PRNGKeyArray, steps: int) -> Recorded:
     return jax.lax.scan(one_step, state, jax.random.split(key, steps))[1]
 
 
-def _check_space(trial: Trial) -> Iterator[Fault | str]:
+def _check_space(trial: WorldTrial) -> Iterator[Fault | str]:
     spec, record = trial.env.spec, trial.recorded
     yield from check_spaces.range_faults("the obs of reset", spec, record.fresh[1])
     yield from check_spaces.range_faults("the obs of step", spec, record.raw.obs)
 
 
-def _check_finite(trial: Trial) -> Iterator[Fault | str]:
+def _check_finite(trial: WorldTrial) -> Iterator[Fault | str]:
     record, remedy = trial.recorded, "Look for a division by 0, a logarithm or root of a negative number."
     for what, tree in (("obs", record.raw.obs), ("reward", record.raw.reward), ("state", record.raw_state)):
         for leaf in jax.tree.leaves(tree):
@@ -311,7 +311,7 @@ def _check_finite(trial: Trial) -> Iterator[Fault | str]:
                 break
 
 
-def _check_flags(trial: Trial) -> Iterator[Fault | str]:
+def _check_flags(trial: WorldTrial) -> Iterator[Fault | str]:
     raw, end = trial.recorded.raw, trial.recorded.end
     both = (raw.terminated & raw.truncated).any(-1)
     if both.any():
@@ -328,7 +328,7 @@ def _check_flags(trial: Trial) -> Iterator[Fault | str]:
         )  # fmt: skip
 
 
-def _check_auto_reset(trial: Trial) -> Iterator[Fault | str]:
+def _check_auto_reset(trial: WorldTrial) -> Iterator[Fault | str]:
     record = trial.recorded
     if not compare.close(record.raw.obs, record.raw.final_obs):
         yield Fault(
@@ -348,7 +348,7 @@ def _check_auto_reset(trial: Trial) -> Iterator[Fault | str]:
         yield f"no episode ended in {trial.steps} random steps, so no reset was seen"
 
 
-def _check_ends(trial: Trial) -> Iterator[Fault | str]:
+def _check_ends(trial: WorldTrial) -> Iterator[Fault | str]:
     limit = trial.env.spec.time_limit
     bound = MAX_EPISODE_STEPS if limit is None else min(limit, MAX_EPISODE_STEPS)
     if bool(jax.jit(_ever_ends, static_argnums=(0, 2))(_Same(trial.env), trial.keys[4], bound)):

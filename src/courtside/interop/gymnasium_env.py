@@ -11,7 +11,7 @@ from gymnasium.error import ResetNeeded
 
 from courtside.interop import spaces
 from courtside.interop.building import check_render_mode, drawing_facts, solo_world
-from courtside.interop.programs import Episode, draw_key, on_cpu, picture_program, single_programs
+from courtside.interop.programs import LiveEnv, draw_key, on_cpu, picture_program, single_programs
 
 
 class WorldEnv(gymnasium.Env):
@@ -37,7 +37,7 @@ class WorldEnv(gymnasium.Env):
         self._action = spaces.acting(self.world.spec.action)
         self._programs = single_programs(self.world)
         self._read = spaces.make_reader(self.world.spec.observation)
-        self._episode: Episode | None = None
+        self._episode: LiveEnv | None = None
         self._is_over = False
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:

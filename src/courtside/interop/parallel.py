@@ -19,7 +19,7 @@ except ModuleNotFoundError as error:
 from courtside.interop import spaces
 from courtside.interop.building import build_world, check_render_mode, drawing_facts
 from courtside.interop.gymnasium_env import read_info
-from courtside.interop.programs import Episode, draw_key, on_cpu, picture_program, single_programs
+from courtside.interop.programs import LiveEnv, draw_key, on_cpu, picture_program, single_programs
 
 
 def parallel_env(
@@ -53,7 +53,7 @@ class WorldParallelEnv(ParallelEnv):
         self._programs = single_programs(self.world)
         self._read = spaces.make_reader(spec.observation)
         self._idle = spaces.idle_action(self._action)
-        self._episode: Episode | None = None
+        self._episode: LiveEnv | None = None
 
     def observation_space(self, agent: str) -> Any:
         return self.observation_spaces[agent]

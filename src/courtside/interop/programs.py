@@ -26,7 +26,7 @@ LITTLE_EFFORT = {"xla_backend_optimization_level": 1}
 """For programs that step one env: compiled in half the time, and no slower, since most of a step is getting in and out."""
 
 
-class Episode(eqx.Module):
+class LiveEnv(eqx.Module):
     """One env in the middle of an episode."""
 
     state: PyTree
@@ -35,7 +35,7 @@ class Episode(eqx.Module):
     length: Int[Array, "*batch"]
 
 
-class Shown(eqx.Module):
+class StepResult(eqx.Module):
     """What a step gives back, in as few arrays as it takes."""
 
     obs: Obs
@@ -46,7 +46,7 @@ class Shown(eqx.Module):
     """What the step led to where `obs` is already of the next episode; only in a batch."""
 
 
-class Programs(NamedTuple):
+class WorldPrograms(NamedTuple):
     """The compiled functions of a world, and the arrays it holds; their first argument."""
 
     data: PyTree
@@ -56,26 +56,26 @@ class Programs(NamedTuple):
     step: Callable[..., Any]
 
 
-def start(world: Env, key: UInt32[Array, "2"]) -> tuple[Episode, Obs]:
+def start(world: Env, key: UInt32[Array, "2"]) -> tuple[LiveEnv, Obs]:
     """A fresh episode."""
     key, now = _split(key)
     state, obs = world.reset(now)
-    return Episode(state, jax.random.key_data(key), jnp.zeros((), jnp.int32)), obs
+    return LiveEnv(state, jax.random.key_data(key), jnp.zeros((), jnp.int32)), obs
 
 
-def start_next(world: Env, before: Episode) -> tuple[Episode, Obs]:
+def start_next(world: Env, before: LiveEnv) -> tuple[LiveEnv, Obs]:
     """The episode after another one; only some worlds care how that one ended."""
     key, now = _split(before.key)
     state, obs = begin_next(world, before.state, now)
-    return Episode(state, jax.random.key_data(key), jnp.zeros((), jnp.int32)), obs
+    return LiveEnv(state, jax.random.key_data(key), jnp.zeros((), jnp.int32)), obs
 
 
-def move(world: Env, limit: int | None, episode: Episode, action: Array) -> tuple[Episode, TimeStep]:
+def move(world: Env, limit: int | None, episode: LiveEnv, action: Array) -> tuple[LiveEnv, TimeStep]:
     """One step, cut by the clock; nothing is reset."""
     key, now = _split(episode.key)
     state, timestep = world.step(episode.state, action, now)
     length = episode.length + 1
-    return Episode(state, jax.random.key_data(key), length), apply_time_limit(limit, timestep, length)
+    return LiveEnv(state, jax.random.key_data(key), length), apply_time_limit(limit, timestep, length)
 
 
 def _split(key: UInt32[Array, "2"]) -> Array:
@@ -92,27 +92,27 @@ def on_cpu(tree: Any) -> Any:
     return jax.device_put(tree, jax.local_devices(backend="cpu")[0])
 
 
-def single_programs(world: Env) -> Programs:
+def single_programs(world: Env) -> WorldPrograms:
     """`reset(data, key)` and `restart(data, episode)` -> (episode, obs), `step(data, episode, action)` -> (episode, shown).
 
     Arrays are `[A, ...]`.
     """
     data, rest = eqx.partition(world, eqx.is_array)
-    return Programs(on_cpu(data), *_compile_single(rest))
+    return WorldPrograms(on_cpu(data), *_compile_single(rest))
 
 
 @functools.cache
 def _compile_single(rest: Any) -> tuple[Callable[..., Any], ...]:
-    def reset(data: PyTree, key: Array) -> tuple[Episode, Obs]:
+    def reset(data: PyTree, key: Array) -> tuple[LiveEnv, Obs]:
         return start(eqx.combine(data, rest), key)
 
-    def restart(data: PyTree, before: Episode) -> tuple[Episode, Obs]:
+    def restart(data: PyTree, before: LiveEnv) -> tuple[LiveEnv, Obs]:
         return start_next(eqx.combine(data, rest), before)
 
-    def step(data: PyTree, episode: Episode, action: Array) -> tuple[Episode, Shown]:
+    def step(data: PyTree, episode: LiveEnv, action: Array) -> tuple[LiveEnv, StepResult]:
         world = eqx.combine(data, rest)
         episode, timestep = move(world, world.spec.time_limit, episode, action)
-        return episode, Shown(timestep.obs, _outcome(timestep), timestep.info, ())
+        return episode, StepResult(timestep.obs, _outcome(timestep), timestep.info, ())
 
     reset, restart, step = (jax.jit(f, compiler_options=LITTLE_EFFORT) for f in (reset, restart, step))
     return reset, restart if goes_on(rest) else _from_key(reset), step
@@ -138,43 +138,43 @@ def _compile_picture(rest: Any, is_batch: bool) -> Callable[..., Any]:
     return jax.jit(draw, compiler_options=LITTLE_EFFORT)
 
 
-def batch_programs(world: Env, limit: int | None, same_step: bool) -> Programs:
+def batch_programs(world: Env, limit: int | None, same_step: bool) -> WorldPrograms:
     """`reset(data, keys)`, `restart(data, episodes)`, `step(data, episodes, over, action)` of B envs; ended ones start anew.
 
     `same_step`: in the step that ends them; otherwise in the next one, whose action is not used (`over` says which).
     """
     data, rest = eqx.partition(world, eqx.is_array)
-    return Programs(on_cpu(data), *_compile_batch(rest, limit, same_step))
+    return WorldPrograms(on_cpu(data), *_compile_batch(rest, limit, same_step))
 
 
 @functools.cache
 def _compile_batch(rest: Any, limit: int | None, same_step: bool) -> tuple[Callable[..., Any], ...]:
-    def reset(data: PyTree, keys: Array) -> tuple[Episode, Obs]:
+    def reset(data: PyTree, keys: Array) -> tuple[LiveEnv, Obs]:
         return jax.vmap(functools.partial(start, eqx.combine(data, rest)))(keys)
 
-    def restart(data: PyTree, before: Episode) -> tuple[Episode, Obs]:
+    def restart(data: PyTree, before: LiveEnv) -> tuple[LiveEnv, Obs]:
         return jax.vmap(functools.partial(start_next, eqx.combine(data, rest)))(before)
 
-    def step(data: PyTree, episodes: Episode, over: Array, action: Array) -> tuple[Episode, Shown]:
+    def step(data: PyTree, episodes: LiveEnv, over: Array, action: Array) -> tuple[LiveEnv, StepResult]:
         world = eqx.combine(data, rest)
         moved, timestep = jax.vmap(functools.partial(move, world, limit))(episodes, action)
         outcome = jax.vmap(_outcome)(timestep)
         if same_step:
             ended = jnp.all(timestep.terminated | timestep.truncated, axis=-1)
             episodes, obs = _restart(world, ended, moved, (moved, timestep.obs))
-            return episodes, Shown(obs, outcome, timestep.info, timestep.final_obs)
+            return episodes, StepResult(obs, outcome, timestep.info, timestep.final_obs)
         episodes, obs = _restart(world, over, episodes, (moved, timestep.obs))
-        return episodes, Shown(obs, jnp.where(over[:, None, None], 0.0, outcome), timestep.info, ())
+        return episodes, StepResult(obs, jnp.where(over[:, None, None], 0.0, outcome), timestep.info, ())
 
     return jax.jit(reset), jax.jit(restart) if goes_on(rest) else _from_key(jax.jit(reset)), jax.jit(step)
 
 
 def _restart(
-    world: Env, where: Bool[Array, "B"], before: Episode, going_on: tuple[Episode, Obs]
-) -> tuple[Episode, Obs]:
+    world: Env, where: Bool[Array, "B"], before: LiveEnv, going_on: tuple[LiveEnv, Obs]
+) -> tuple[LiveEnv, Obs]:
     """New episodes in some places; where there are none to start, none are drawn."""
 
-    def renew(going_on: tuple[Episode, Obs]) -> tuple[Episode, Obs]:
+    def renew(going_on: tuple[LiveEnv, Obs]) -> tuple[LiveEnv, Obs]:
         fresh = jax.vmap(functools.partial(start_next, world))(before)
         return jax.tree.map(functools.partial(choose, where), fresh, going_on)
 

@@ -19,7 +19,7 @@ from gymnasium.vector.utils import batch_space
 from courtside.errors import ConfigError
 from courtside.interop import spaces
 from courtside.interop.building import check_render_mode, drawing_facts, solo_world
-from courtside.interop.programs import Episode, Shown, batch_programs, choose, draw_key, on_cpu, picture_program
+from courtside.interop.programs import LiveEnv, StepResult, batch_programs, choose, draw_key, on_cpu, picture_program
 
 EVERY_ENV = (slice(None), 0)
 """The only agent of each env, in arrays [B, A, ...]."""
@@ -55,7 +55,7 @@ class WorldVectorEnv(VectorEnv):
         self._action = spaces.acting(self.world.spec.action)
         self._programs = batch_programs(self.world, min(limits, default=None), same_step)
         self._read = spaces.make_reader(self.world.spec.observation)
-        self._episodes: Episode | None = None
+        self._episodes: LiveEnv | None = None
         self._over = np.zeros(num_envs, np.bool_)
 
     def reset(
@@ -94,7 +94,7 @@ class WorldVectorEnv(VectorEnv):
             raise ConfigError(f"{len(seeds)} seeds were given for {self.num_envs} envs; give one, or one for each.")
         return seeds
 
-    def _start_anew(self, is_seeded: np.ndarray, seeds: Sequence[int | None]) -> tuple[Episode, Any]:
+    def _start_anew(self, is_seeded: np.ndarray, seeds: Sequence[int | None]) -> tuple[LiveEnv, Any]:
         """Each env from its seed, or on from the episode it was in."""
         if self._episodes is not None and not is_seeded.any():
             return self._programs.restart(self._programs.data, self._episodes)
@@ -105,7 +105,7 @@ class WorldVectorEnv(VectorEnv):
         others = self._programs.restart(self._programs.data, self._episodes)
         return jax.tree.map(lambda *pair: choose(on_cpu(is_seeded), *pair), seeded, others)
 
-    def _infos(self, shown: Shown, was_over: np.ndarray, ended: np.ndarray) -> dict[str, Any]:
+    def _infos(self, shown: StepResult, was_over: np.ndarray, ended: np.ndarray) -> dict[str, Any]:
         """The worlds' infos, and what ended episodes showed last, under the names that Gymnasium gives them."""
         values = {name: np.asarray(value) for name, value in shown.info.items()}
         if self._mode == AutoresetMode.NEXT_STEP or not ended.any():

@@ -28,7 +28,7 @@ PAUSE = 200
 """Between two copies the run trains at least this many times as long as the last took: half a hundredth at most is spent."""
 
 
-class Stage:
+class StageWriter:
     """Writes whenever it is time to."""
 
     def __init__(self, folder: Path) -> None:

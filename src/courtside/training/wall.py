@@ -25,7 +25,7 @@ from courtside.errors import describe_error
 from courtside.hosts.base import ShowsScreens
 from courtside.runs.events import Event, Notice, Settled
 from courtside.runs.png import encode_png
-from courtside.runs.stage import Stage
+from courtside.runs.stage import StageWriter
 from courtside.runs.wall_layout import FILE, GAP, MAX_SCREENS, grid
 from courtside.settings.kinds import all_kinds
 
@@ -92,10 +92,10 @@ def with_wall(
             yield event
 
 
-def find_stage(engine: Engine | ShowsScreens, folder: Path) -> Stage | None:
+def find_stage(engine: Engine | ShowsScreens, folder: Path) -> StageWriter | None:
     """Who keeps the states of a JAX world that can be drawn, for others to draw."""
     can_be_drawn = isinstance(engine, JaxEngine) and hasattr(engine.env, "render")
-    return Stage(folder) if can_be_drawn else None
+    return StageWriter(folder) if can_be_drawn else None
 
 
 def hang(screens: UInt8[np.ndarray, "B h w 3"]) -> UInt8[np.ndarray, "H W 3"]:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from courtside.envs.multigrid.objects import EMPTY, WALL
-from courtside.envs.multigrid.rules import GridOptions, Judgement, Rules, Turn
+from courtside.envs.multigrid.rules import GridOptions, JudgedStep, Judgement, Rules
 from courtside.envs.multigrid.state import GridState
 from courtside.types import make_key
 
@@ -42,7 +42,7 @@ def first(rules: Rules) -> GridState:
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
-def judge(rules: Rules, options: GridOptions, turn: Turn) -> Judgement:
+def judge(rules: Rules, options: GridOptions, turn: JudgedStep) -> Judgement:
     return rules.judge(options, turn)
 
 
@@ -97,13 +97,13 @@ def evenly(counts: np.ndarray, tolerance: float = 0.2) -> bool:
 
 def turn(
     state: GridState, action: list[int], *, after: dict[str, Any] | None = None, order: list[int] | None = None
-) -> Turn:
+) -> JudgedStep:
     """A turn in which nothing physical happened but what `after` says; it is step 1 of the episode."""
     changed = {"step": state.step + 1, **(after or {})}
     names = list(changed)
     moved = eqx.tree_at(lambda s: [getattr(s, name) for name in names], state, [changed[name] for name in names])
     agents = len(action)
-    return Turn(
+    return JudgedStep(
         before=state,
         after=moved,
         action=jnp.array(action, jnp.int32),

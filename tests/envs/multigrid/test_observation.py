@@ -131,5 +131,5 @@ def test_the_script_saw_exactly_our_double_one_hot():
     assert replay.replay(trace) is None
     broken = trace.arrays["cleanrl_obs"].copy()
     broken[7, 3, 3, 12] ^= 1
-    difference = replay.replay(replay.Trace(trace.path, trace.meta, trace.arrays | {"cleanrl_obs": broken}))
+    difference = replay.replay(replay.Recording(trace.path, trace.meta, trace.arrays | {"cleanrl_obs": broken}))
     assert (difference.step, difference.field) == (7, "cleanrl_obs")

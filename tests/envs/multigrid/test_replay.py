@@ -57,7 +57,7 @@ def test_one_wrong_number_is_found_and_named(field):
     trace = replay.load(DUEL)
     wrong = trace.arrays[field].copy()
     wrong[3:] = ~wrong[3:] if wrong.dtype == bool else wrong[3:] + 1
-    broken = replay.Trace(trace.path, trace.meta, trace.arrays | {field: wrong})
+    broken = replay.Recording(trace.path, trace.meta, trace.arrays | {field: wrong})
     difference = replay.replay(broken)
     step = 3 if len(wrong) > trace.num_steps else 4
     assert (difference.step, difference.field) == (step, field)
@@ -66,7 +66,7 @@ def test_one_wrong_number_is_found_and_named(field):
 def altered(trace, **arrays):
     """The recording with other arrays, None leaving one out."""
     kept = {name: array for name, array in (trace.arrays | arrays).items() if array is not None}
-    return replay.Trace(trace.path, trace.meta, kept)
+    return replay.Recording(trace.path, trace.meta, kept)
 
 
 def test_without_an_object_grid_things_must_be_what_the_grid_shows():
@@ -108,7 +108,7 @@ def test_a_view_that_cannot_be_is_refused(size, said):
     trace = replay.load(DUEL)
     meta = trace.meta | {"options": trace.meta["options"] | {"agent_view_size": size}}
     with pytest.raises(replay.TraceError, match=said):
-        replay.replay(replay.Trace(trace.path, meta, trace.arrays))
+        replay.replay(replay.Recording(trace.path, meta, trace.arrays))
 
 
 def test_the_command_says_ok_or_where_it_differs(tmp_path, capsys):

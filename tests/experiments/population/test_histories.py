@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from courtside.experiments.population.histories import History, load_history
+from courtside.experiments.population.histories import MemberLog, load_history
 from courtside.experiments.population.results import final_score
 from courtside.health.verdict import VerdictTracker
 from courtside.runs import runlog
@@ -54,7 +54,7 @@ def test_pieces_come_to_the_same_as_the_whole(told, evaluated, cuts, lead):
     edges = [0, *sorted(cut for cut in cuts if cut < len(rows)), len(rows)]
     for thresholds in (BY_ROWS, BY_BOTH):
         config = config_of(thresholds)
-        history, sent = History(config), 0
+        history, sent = MemberLog(config), 0
         for i, (low, high) in enumerate(itertools.pairwise(edges)):
             ahead = edges[min(i + 1 + lead, len(edges) - 1)]
             new = [each for each in evals[sent:] if each["update"] <= ahead]
@@ -71,7 +71,7 @@ def test_pieces_come_to_the_same_as_the_whole(told, evaluated, cuts, lead):
 
 def test_an_evaluation_is_judged_before_the_rows_behind_it():
     """However early it came: held back until its row, and not longer."""
-    history = History(config_of((Threshold(EVAL, ">=", 5.0), Threshold(RETURN, ">=", 4.0, window_steps=512))))
+    history = MemberLog(config_of((Threshold(EVAL, ">=", 5.0), Threshold(RETURN, ">=", 4.0, window_steps=512))))
     history.add([], [evaluation(1, 9.0)])
     history.add([row(1, 5.0), row(2, 0.0)])
     assert history.verdict().steps_to_pass == 512
@@ -80,7 +80,7 @@ def test_an_evaluation_is_judged_before_the_rows_behind_it():
 
 def test_an_evaluation_whose_metrics_are_lost_counts_all_the_same():
     """A last line may be damaged; as soon as metrics come, it stands in its place."""
-    history = History(config_of((Threshold(EVAL, ">=", 5.0),)))
+    history = MemberLog(config_of((Threshold(EVAL, ">=", 5.0),)))
     history.add([row(1, 5.0)], [evaluation(2, 9.0)])
     assert history.verdict().steps_to_pass == 1024
     assert history.verdict().passed
@@ -90,22 +90,22 @@ def test_an_evaluation_whose_metrics_are_lost_counts_all_the_same():
 
 
 def test_a_score_that_is_no_number_is_not_passed_over():
-    history = History(config_of(BY_ROWS))
+    history = MemberLog(config_of(BY_ROWS))
     history.add([row(1, 5.0), row(2, None), row(3, math.nan)])
     assert math.isnan(final_score(history.scores()))
-    healthy = History(config_of(BY_ROWS))
+    healthy = MemberLog(config_of(BY_ROWS))
     healthy.add([row(1, 5.0), row(2, None)])
     assert final_score(healthy.scores()) == 5.0
 
 
 def test_rows_of_an_insured_run_are_not_kept():
-    history = History(Config(run=override(PLAN, insure=True).run, thresholds=BY_ROWS))
+    history = MemberLog(Config(run=override(PLAN, insure=True).run, thresholds=BY_ROWS))
     history.add([row(update, 1.0) for update in range(1, 50)])
     assert history.watch._seen == []
 
 
 def test_what_it_took_up_to_a_step():
-    history = History(config_of(BY_ROWS))
+    history = MemberLog(config_of(BY_ROWS))
     history.add(
         [row(u, 1.0) for u in range(1, 11)],
         (),
@@ -113,8 +113,8 @@ def test_what_it_took_up_to_a_step():
     )
     assert (history.step, history.episodes_until(3 * 512), history.episodes_until(None)) == (5120, 6, None)
     assert [history.seconds_until(512 * u) for u in (1, 4, 5, 10, 99)] == [1.5, 1.5, 3.5, 7.5, 7.5]
-    assert History(config_of(BY_ROWS)).seconds_until(512) is None
-    assert History(config_of(BY_ROWS)).step == 0
+    assert MemberLog(config_of(BY_ROWS)).seconds_until(512) is None
+    assert MemberLog(config_of(BY_ROWS)).step == 0
 
 
 @pytest.mark.parametrize("judges", [True, False])

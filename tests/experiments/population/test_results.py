@@ -11,7 +11,7 @@ import pytest
 from courtside import files
 from courtside.errors import CheckpointError
 from courtside.experiments.population import curves, results
-from courtside.experiments.population.histories import History
+from courtside.experiments.population.histories import MemberLog
 from courtside.runs import runlog
 from courtside.runs.members import create_folders, member_dir
 from courtside.settings.config import Config, Threshold, override
@@ -79,7 +79,7 @@ def test_who_passed_and_when(tmp_path):
 
 
 def scores(rows):
-    history = History(Config(), judges=False)
+    history = MemberLog(Config(), judges=False)
     history.add([row | {"update": update} for update, row in enumerate(rows, start=1)])
     return history.scores()
 

@@ -18,7 +18,7 @@ from courtside.errors import CheckpointError, ConfigError
 from courtside.experiments.tune import news, objective, search, session, study
 from courtside.experiments.tune.curves import read_curves
 from courtside.experiments.tune.space import Range, from_json, make_space, settings_of
-from courtside.experiments.tune.stages import Wish
+from courtside.experiments.tune.stages import StagePlan
 from courtside.experiments.tune.trials import Trial, read_search
 from courtside.settings.config import Config, EnvConfig, NetConfig, PPOConfig, RunConfig, Threshold
 from waiting import PATIENCE
@@ -41,7 +41,7 @@ def tiny(**changes) -> Config:
 
 def begin(runs: Path) -> Path:
     config = tiny(runs_dir=str(runs))
-    return session.create(config, make_space(config, WORDS, FIXED), Wish(trials=8), COMPARE)
+    return session.create(config, make_space(config, WORDS, FIXED), StagePlan(trials=8), COMPARE)
 
 
 class Viewer:
@@ -121,7 +121,7 @@ def test_kills_in_every_stage_and_ctrl_c_change_nothing(begun, whole, tmp_path):
     stopped = session.resume(run_dir, view)
     assert (stopped.finished, stopped.stopped_by) == (False, "SIGINT")
     assert isinstance(view.seen[-1], news.Worked)
-    assert isinstance([*search.run(run_dir)][-1], news.Found)
+    assert isinstance([*search.run(run_dir)][-1], news.SearchEnded)
     assert outcome(run_dir) == outcome(whole)
     assert not list(run_dir.glob("stages/**/*.safetensors")), "states are removed when a wave is done"
 
@@ -180,14 +180,14 @@ def test_damaged_search_is_one_sentence(begun, tmp_path):
 def test_too_small_a_budget_leaves_no_folder(tmp_path):
     config = tiny(runs_dir=str(tmp_path))
     with pytest.raises(ConfigError, match=r"--budget 1s is too small"):
-        session.start(config, make_space(config, WORDS, FIXED), Wish(budget_seconds=0.5), {})
+        session.start(config, make_space(config, WORDS, FIXED), StagePlan(budget_seconds=0.5), {})
     assert not list(tmp_path.iterdir())
 
 
 def test_budget_decides_the_plan(tmp_path):
     config = tiny(runs_dir=str(tmp_path))
     view = Viewer(lambda event: isinstance(event, news.Planned))
-    stopped = session.start(config, make_space(config, WORDS, FIXED), Wish(budget_seconds=40.0), {}, view)
+    stopped = session.start(config, make_space(config, WORDS, FIXED), StagePlan(budget_seconds=40.0), {}, view)
     assert not stopped.finished
     assert [type(event) for event in view.seen] == [news.Opened, news.Measuring, news.Planned]
     assert stopped.search.stages[0].trials >= 8
@@ -197,7 +197,7 @@ def test_budget_decides_the_plan(tmp_path):
 def test_world_outside_jax_is_refused(tmp_path):
     config = Config(run=RunConfig(runs_dir=str(tmp_path)), env=EnvConfig(env_id="gym:CartPole-v1"))
     with pytest.raises(ConfigError, match="stepped outside JAX"):
-        session.create(config, make_space(config), Wish(), {})
+        session.create(config, make_space(config), StagePlan(), {})
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_world_outside_jax_is_refused(tmp_path):
 def test_row_to_compare_must_be_trainable(name, settings, told, tmp_path):
     config = tiny(runs_dir=str(tmp_path))
     with pytest.raises(ConfigError, match=told):
-        session.create(config, make_space(config, WORDS, FIXED), Wish(), {name: settings})
+        session.create(config, make_space(config, WORDS, FIXED), StagePlan(), {name: settings})
     assert not list(tmp_path.iterdir())
 
 

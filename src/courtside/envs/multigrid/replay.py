@@ -78,7 +78,7 @@ class TraceError(CourtsideError):
 
 
 @dataclass(frozen=True)
-class Trace:
+class Recording:
     """One recorded episode."""
 
     path: str
@@ -109,7 +109,7 @@ class Difference:
         return f"step {self.step}: {place} is {self.ours}, the recording has {self.theirs}"
 
 
-def load(path: str | Path) -> Trace:
+def load(path: str | Path) -> Recording:
     """Read a recording and check that all that a replay needs is there."""
     if not Path(path).is_file():
         raise TraceError(f"There is no file {path} to replay; give the path of a recorded episode.")
@@ -129,10 +129,10 @@ def load(path: str | Path) -> Trace:
         raise TraceError(
             f"{path} lacks {', '.join(missing or ['meta options'])}, so it cannot be replayed; record it again."
         )
-    return Trace(str(path), meta, arrays)
+    return Recording(str(path), meta, arrays)
 
 
-def make_world(trace: Trace) -> GridWorld:
+def make_world(trace: Recording) -> GridWorld:
     """The world that was recorded, from its options alone."""
     rules = _course_rules(trace) if "teams" in trace.meta else _base_rules(trace)
     given = {ours: trace.meta["options"][name] for name, ours in OPTIONS.items() if name in trace.meta["options"]}
@@ -143,7 +143,7 @@ def make_world(trace: Trace) -> GridWorld:
     return GridWorld(rules, options)
 
 
-def _base_rules(trace: Trace) -> Rules:
+def _base_rules(trace: Recording) -> Rules:
     width, height = trace.arrays["grid"].shape[1:3]
     name, num = trace.meta["env_id"], trace.num_agents
     if "RedBlueDoors" in name:
@@ -160,7 +160,7 @@ def _base_rules(trace: Trace) -> Rules:
     return Bare(width=width, height=height, num_agents=num)
 
 
-def _course_rules(trace: Trace) -> Rules:
+def _course_rules(trace: Recording) -> Rules:
     options, names = trace.meta["options"], trace.meta["agent_names"]
     colours = [name.rpartition("_")[0] for name in names]
     teams = tuple((colour, colours.count(colour)) for colour in dict.fromkeys(colours))
@@ -179,7 +179,7 @@ def _course_rules(trace: Trace) -> Rules:
     )
 
 
-def start(world: GridWorld, trace: Trace) -> GridState:
+def start(world: GridWorld, trace: Recording) -> GridState:
     """The recorded first state, with what the rules remember at a start."""
     state = _blank_state(world)
     agents, height = trace.arrays["agents"][0].astype(np.int32), world.rules.height
@@ -207,7 +207,7 @@ def _blank_state(world: GridWorld) -> GridState:
     return eqx.tree_at(lambda s: s.extra.discount, state, np.full(2, DISCOUNT, np.float32))
 
 
-def _packed_grid(trace: Trace) -> Int[np.ndarray, "cells"]:
+def _packed_grid(trace: Recording) -> Int[np.ndarray, "cells"]:
     """The recorded cells, boxes filled with what lies in them."""
     kind, colour, state = np.moveaxis(trace.arrays["grid"][0].astype(np.int32), -1, 0)
     grid = kind | colour << 4 | state << 7
@@ -270,7 +270,7 @@ def _course_picture(world: GridWorld, state: GridState, seen: GridState) -> dict
     return told | {"cleanrl_obs": twice[0]}
 
 
-def replay(trace: Trace) -> Difference | None:
+def replay(trace: Recording) -> Difference | None:
     """Play the recorded actions and compare; None where nothing differs."""
     world = make_world(trace)
     padded = -trace.num_steps % CHUNK
@@ -286,7 +286,7 @@ def replay(trace: Trace) -> Difference | None:
 
 
 def _differences(
-    trace: Trace, first: dict[str, np.ndarray], rest: dict[str, np.ndarray]
+    trace: Recording, first: dict[str, np.ndarray], rest: dict[str, np.ndarray]
 ) -> Iterator[Difference | None]:
     """Each recorded field against ours; a recording without `object_grid` says that things are what the grid shows."""
     num, recorded = trace.num_steps, {"object_grid": trace.arrays["grid"]} | trace.arrays

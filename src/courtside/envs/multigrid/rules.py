@@ -52,7 +52,7 @@ class GridOptions:
     """What `mode="fixed"` sets here."""
 
 
-class Turn(eqx.Module):
+class JudgedStep(eqx.Module):
     """One step as the rules judge it: everything physical has happened."""
 
     before: GridState
@@ -116,7 +116,7 @@ class Rules(Protocol):
         """A first state; the key decides everything that is random."""
         ...
 
-    def judge(self, options: GridOptions, turn: Turn) -> Judgement: ...
+    def judge(self, options: GridOptions, turn: JudgedStep) -> Judgement: ...
 
     def mission(self, state: GridState) -> Int[Array, "A"]:
         """The number each agent is shown for its mission."""

@@ -13,7 +13,7 @@ from courtside.envs.base import make_timestep
 from courtside.envs.multigrid import rendering
 from courtside.envs.multigrid.dynamics import act_all, draw_order
 from courtside.envs.multigrid.encodings import ENCODINGS
-from courtside.envs.multigrid.rules import GridOptions, Rules, Turn
+from courtside.envs.multigrid.rules import GridOptions, JudgedStep, Rules
 from courtside.envs.multigrid.scripts import make_scripts
 from courtside.envs.multigrid.state import ACTION_NAMES, NUM_ACTIONS, Action, GridState
 from courtside.spaces import Discrete
@@ -85,7 +85,7 @@ class GridWorld:
     def play(self, state: GridState, action: Int[Array, "A"], order: Int[Array, "A"] | Int[np.ndarray, "A"]) -> Play:
         """One step with the agents acting in a given order: first everything physical, then the judging."""
         after, reward = act_all(self.rules, self.options, state, action, order)
-        judged = self.rules.judge(self.options, Turn(state, after, action, order, reward))
+        judged = self.rules.judge(self.options, JudgedStep(state, after, action, order, reward))
         cut = judged.state.step >= self.options.max_steps
         seen = after if self.options.stale_view else judged.state
         return Play(judged.state, seen, judged.reward, judged.terminated, cut, judged.info, judged.events)

@@ -30,7 +30,7 @@ class Scores(NamedTuple):
     """0 where the update tells no score."""
 
 
-class History:
+class MemberLog:
     """What a member has logged so far."""
 
     def __init__(self, config: Config, judges: bool = True) -> None:
@@ -104,12 +104,12 @@ class History:
         return math.fsum(self._chunk_seconds[: last + 1])
 
 
-LoadHistory = Callable[[Path, Config, bool], History]
+LoadHistory = Callable[[Path, Config, bool], MemberLog]
 """Reads the log of a member's folder; with the thresholds judged or not."""
 
 
-def load_history(folder: Path, config: Config, judges: bool = True) -> History:
+def load_history(folder: Path, config: Config, judges: bool = True) -> MemberLog:
     """All that a folder has."""
-    history = History(config, judges)
+    history = MemberLog(config, judges)
     history.add(*(runlog.read_rows(folder, name) for name in (runlog.METRICS, runlog.EVALS, runlog.TIMING)))
     return history

@@ -20,7 +20,7 @@ from typing import Protocol, runtime_checkable
 
 from courtside.errors import CheckpointError, ConfigError, EnvContractError
 from courtside.experiments.population import results
-from courtside.experiments.population.histories import History
+from courtside.experiments.population.histories import MemberLog
 from courtside.experiments.population.results import explain_finished, is_finished, standing_of
 from courtside.hosts.env_host import Forecast, can_be_imported, foresee
 from courtside.machine import available_mb, num_cores
@@ -208,7 +208,7 @@ def _explain(child: _Child, caught: str | None) -> str:
 
 def final_score(folder: Path) -> float | None:
     """What the last episodes of a member came to, by what it is judged by."""
-    history = History(runlog.read_config(folder), judges=False)
+    history = MemberLog(runlog.read_config(folder), judges=False)
     history.add(runlog.read_rows(folder))
     return results.final_score(history.scores())
 
@@ -260,14 +260,14 @@ class _Tail:
     def __init__(self, folder: Path) -> None:
         self._metrics, self._evals = _Lines(folder / runlog.METRICS), _Lines(folder / runlog.EVALS)
         self._config = runlog.read_config(folder)
-        self.history = History(self._config)
+        self.history = MemberLog(self._config)
 
     def read_on(self) -> None:
         """Metrics first: whatever was evaluated before the newest of them is then in the other file already."""
         rows, is_new = self._metrics.read_on()
         if is_new:
             self._evals.forget()
-            self.history = History(self._config)
+            self.history = MemberLog(self._config)
         self.history.add(rows, self._evals.read_on()[0])
 
 

@@ -20,7 +20,7 @@ from courtside import files
 from courtside.errors import CheckpointError
 from courtside.experiments.population.curves import Curves, make_curves
 from courtside.experiments.population.effort import Effort, effort_sentence, make_effort
-from courtside.experiments.population.histories import History, LoadHistory, Scores, load_history
+from courtside.experiments.population.histories import LoadHistory, MemberLog, Scores, load_history
 from courtside.health.statistics import (
     chance_by_step,
     interquartile_mean,
@@ -146,7 +146,7 @@ def read_results(run_dir: str | Path, load: LoadHistory = load_history) -> Resul
     return Results(tuple(members), make_spread(members), make_passes(members), curves, make_effort(members))
 
 
-def _make_member(folder: Path, history: History, score: float | None, written: Row | None, setting: int) -> Member:
+def _make_member(folder: Path, history: MemberLog, score: float | None, written: Row | None, setting: int) -> Member:
     """`written`: the verdict at its end, if it is there."""
     config, evals = history.config, history.evals
     passed, steps_to_pass, stop_step = _judge(history, written)
@@ -168,7 +168,7 @@ def _make_member(folder: Path, history: History, score: float | None, written: R
     )
 
 
-def _judge(history: History, written: Row | None) -> tuple[bool, int | None, int | None]:
+def _judge(history: MemberLog, written: Row | None) -> tuple[bool, int | None, int | None]:
     """Whether it passed, first when, and where a score ended it, as was written at the end, else as it would be now."""
     if written is not None:
         return bool(written["passed"]), written["steps_to_pass"], (written.get("stopped") or {}).get("step")

@@ -82,13 +82,13 @@ class RowEnded:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchEnded:
     """The search is over."""
 
     search: Search
 
 
-News = Opened | Measuring | Planned | Replanned | BatchBegun | Worked | BatchEnded | RowEnded | Found
+News = Opened | Measuring | Planned | Replanned | BatchBegun | Worked | BatchEnded | RowEnded | SearchEnded
 
 
 @runtime_checkable

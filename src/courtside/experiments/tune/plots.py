@@ -24,7 +24,7 @@ from courtside.health.statistics import quantiles
 from courtside.settings.config import Threshold
 
 if TYPE_CHECKING:
-    from courtside.experiments.tune.report import Report
+    from courtside.experiments.tune.report import SearchReport
 
 
 GREY, BLUE, ORANGE, INK = "#c4c8cc", "#2a6fb0", "#d95f02", "#333333"
@@ -41,7 +41,7 @@ TALL = 8
 RETURN = "charts/episodic_return"
 
 
-def draw_all(report: Report, folder: Path) -> list[Path]:
+def draw_all(report: SearchReport, folder: Path) -> list[Path]:
     """Every picture that there is something to show on."""
     mpl = import_matplotlib()
     files.make_folder(folder)
@@ -85,7 +85,7 @@ def _save(figure: Any, path: Path) -> Path:
     return path
 
 
-def winner_index(first: Sequence[Trial], report: Report) -> int | None:
+def winner_index(first: Sequence[Trial], report: SearchReport) -> int | None:
     """Where in stage 1 the winner's setting came up; the best trial so far where there is no winner yet."""
     if not report.ranking:
         return None

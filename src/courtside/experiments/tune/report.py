@@ -35,7 +35,7 @@ Cells = list[str]
 
 
 @dataclass(frozen=True)
-class Report:
+class SearchReport:
     """All that a report is made from."""
 
     run_dir: Path
@@ -50,12 +50,12 @@ class Report:
         return next((row for row in self.search.finals if row.name == WINNER), None)
 
 
-def write_report(run_dir: str | Path) -> Report:
+def write_report(run_dir: str | Path) -> SearchReport:
     """Make the report and everything beside it."""
     return write_files(make_report(run_dir))
 
 
-def write_files(report: Report) -> Report:
+def write_files(report: SearchReport) -> SearchReport:
     """Write what people read and use; plots are left out where matplotlib is missing."""
     files.write_bytes(report.run_dir / TRIALS, trials_csv(report.search, report.trials).encode())
     write_best(report)
@@ -64,17 +64,17 @@ def write_files(report: Report) -> Report:
     return report
 
 
-def make_report(run_dir: str | Path) -> Report:
+def make_report(run_dir: str | Path) -> SearchReport:
     from courtside.experiments.tune.study import read_trials
 
     return from_trials(Path(run_dir), read_search(run_dir), tuple(read_trials(run_dir)))
 
 
-def from_trials(run_dir: Path, search: Search, trials: tuple[Trial, ...]) -> Report:
-    return Report(run_dir, search, trials, rank(trials, search.winner), find_importance(search.space, trials))
+def from_trials(run_dir: Path, search: Search, trials: tuple[Trial, ...]) -> SearchReport:
+    return SearchReport(run_dir, search, trials, rank(trials, search.winner), find_importance(search.space, trials))
 
 
-def _draw(report: Report) -> tuple[list[Path], list[str]]:
+def _draw(report: SearchReport) -> tuple[list[Path], list[str]]:
     """The pictures, and a line where there are none: a search is not lost for want of them."""
     from courtside.experiments.tune import plots
 
@@ -173,7 +173,7 @@ def _cell(value: Any) -> Any:
 # --- the preset file -----------------------------------------------------------------------------------------------
 
 
-def write_best(report: Report) -> Path | None:
+def write_best(report: SearchReport) -> Path | None:
     """The winner with every setting, as a preset file; nothing before the final round."""
     row = report.winner
     if row is None:
@@ -193,7 +193,7 @@ def _proof(search: Search, row: FinalRow) -> str:
     return f"{sum(row.passed)} of {len(row.passed)} fresh seeds pass"
 
 
-def conclusion(report: Report) -> str:
+def conclusion(report: SearchReport) -> str:
     """What came of it, in a sentence or two; says so where the preset itself did better."""
     search, row = report.search, report.winner
     if row is None:
@@ -212,7 +212,7 @@ def conclusion(report: Report) -> str:
 # --- pages ---------------------------------------------------------------------------------------------------------
 
 
-def terminal_lines(report: Report) -> list[str]:
+def terminal_lines(report: SearchReport) -> list[str]:
     """The report for a terminal or a pipe."""
     search = report.search
     finals = [final_cells(search, row) for row in search.finals]
@@ -249,7 +249,7 @@ def table(rows: Sequence[Cells]) -> list[str]:
     return [lines[0], "|---" * len(rows[0]) + "|", *lines[1:]]
 
 
-def markdown(report: Report, plots: Sequence[Path]) -> list[str]:
+def markdown(report: SearchReport, plots: Sequence[Path]) -> list[str]:
     """The whole of `report.md`."""
     search = report.search
     parts = [
@@ -262,7 +262,7 @@ def markdown(report: Report, plots: Sequence[Path]) -> list[str]:
     return [line for part in parts for line in part]
 
 
-def _made_how(report: Report) -> list[str]:
+def _made_how(report: SearchReport) -> list[str]:
     """The plan, the time it took, and how to go on."""
     search = report.search
     rows = [[str(s.number), str(s.trials), f"{s.steps:,}", str(s.seeds)] for s in search.stages]
@@ -285,7 +285,7 @@ def _final_lines(search: Search) -> list[str]:
     ]  # fmt: skip
 
 
-def _ranking_lines(report: Report) -> list[str]:
+def _ranking_lines(report: SearchReport) -> list[str]:
     shown = report.ranking[:SHOWN_IN_REPORT]
     rows = [trial_cells(report.search, i, trial) for i, trial in enumerate(shown, 1)]
     rest = len(report.ranking) - len(shown)

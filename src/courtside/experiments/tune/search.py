@@ -27,7 +27,7 @@ from courtside.errors import CheckpointError
 from courtside.experiments.tune import curves, news, objective, stages, study
 from courtside.experiments.tune.news import News
 from courtside.experiments.tune.space import Space, changes, distance, from_json, settings_of, shapes
-from courtside.experiments.tune.stages import FINAL_SEEDS, Machine, Wish
+from courtside.experiments.tune.stages import FINAL_SEEDS, Machine, StagePlan
 from courtside.experiments.tune.trials import (
     PRESET,
     STAGES,
@@ -113,7 +113,7 @@ def run(run_dir: str | Path) -> Generator[News, None, None]:
         finally:
             if not sitting.search.finished:
                 sitting.update()
-    yield news.Found(sitting.search)
+    yield news.SearchEnded(sitting.search)
 
 
 # --- the plan ------------------------------------------------------------------------------------------------------
@@ -145,9 +145,9 @@ def _compile_ahead(sitting: Sitting) -> None:
         sitting.programs.begin(member(sitting.base, settings, 0))
 
 
-def make_wish(search: Search) -> Wish:
+def make_wish(search: Search) -> StagePlan:
     asked, rows = search.asked, 2 + len(search.compare)
-    return Wish(
+    return StagePlan(
         stages=asked["stages"],
         trials=asked["trials"],
         seeds_per_trial=asked["seeds_per_trial"],

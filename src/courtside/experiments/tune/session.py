@@ -18,7 +18,7 @@ from courtside.experiments.tune.news import News, Opened, Viewer
 from courtside.experiments.tune.report import REPORT, write_report
 from courtside.experiments.tune.search import member, run
 from courtside.experiments.tune.space import Space
-from courtside.experiments.tune.stages import Wish
+from courtside.experiments.tune.stages import StagePlan
 from courtside.experiments.tune.trials import PRESET, STAGES, STUDY, WINNER, Search, Settings, read_search, write_search
 from courtside.runs import runlog, trust
 from courtside.runs.events import Notice
@@ -44,7 +44,7 @@ class SearchResult:
 
 
 def start(
-    config: Config, space: Space, wish: Wish, compare: dict[str, Settings], view: Viewer | None = None
+    config: Config, space: Space, wish: StagePlan, compare: dict[str, Settings], view: Viewer | None = None
 ) -> SearchResult:
     """A new search in a new folder; one that cannot even be planned leaves none behind."""
     run_dir = create(config, space, wish, compare)
@@ -57,7 +57,7 @@ def start(
         raise
 
 
-def create(config: Config, space: Space, wish: Wish, compare: dict[str, Settings]) -> Path:
+def create(config: Config, space: Space, wish: StagePlan, compare: dict[str, Settings]) -> Path:
     """A new folder for a search; whatever is wrong with what was asked is told before it is made."""
     study.load_optuna()
     for name, settings in compare.items():

@@ -53,7 +53,7 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Wish:
+class StagePlan:
     """What was asked for."""
 
     stages: int = 3
@@ -85,14 +85,14 @@ def write_duration(seconds: float) -> str:
     return f"{minutes}m" if minutes < 120 else f"{minutes // 60}h{minutes % 60}m"
 
 
-def plan_by_trials(config: Config, wish: Wish, is_accelerator: bool) -> tuple[Stage, ...]:
+def plan_by_trials(config: Config, wish: StagePlan, is_accelerator: bool) -> tuple[Stage, ...]:
     """The stages that follow from the number of settings."""
     trials = TRIALS if wish.trials is None else wish.trials
     seeds = first_seeds(wish, is_accelerator)
     return _make_stages(config, wish.stages, trials, seeds, 16 if is_accelerator else 8, is_accelerator)
 
 
-def first_seeds(wish: Wish, is_accelerator: bool) -> int:
+def first_seeds(wish: StagePlan, is_accelerator: bool) -> int:
     """Seeds of the first stage; more where it is the only one, since nothing after it would tell luck from skill."""
     return wish.seeds_per_trial or (4 if wish.stages == 1 else 2 if is_accelerator else 1)
 
@@ -140,7 +140,7 @@ def stage_steps(config: Config, number: int, count: int, is_accelerator: bool) -
     return min(full, max(full // share, 3 * window, least) * 2 ** (number - 1))
 
 
-def plan_by_budget(config: Config, wish: Wish, machine: Machine) -> tuple[tuple[Stage, ...], int]:
+def plan_by_budget(config: Config, wish: StagePlan, machine: Machine) -> tuple[tuple[Stage, ...], int]:
     """The largest plan that fits the budget, and the seeds of each row that the winner is compared with."""
     budget = wish.budget_seconds or 0.0
     steps = (SAFETY * budget - compile_time(wish, machine)) * machine.speed
@@ -154,12 +154,12 @@ def plan_by_budget(config: Config, wish: Wish, machine: Machine) -> tuple[tuple[
     return next(plan for plan in plans if plan_work(plan, machine) <= left), rivals
 
 
-def compile_time(wish: Wish, machine: Machine) -> float:
+def compile_time(wish: StagePlan, machine: Machine) -> float:
     """Seconds spent on compiling alone: an accelerator trains while its CPU compiles the next program."""
     return machine.compile_seconds * (2 if machine.is_accelerator else wish.num_programs + 1)
 
 
-def _ambitions(config: Config, wish: Wish, machine: Machine) -> list[tuple[Stage, ...]]:
+def _ambitions(config: Config, wish: StagePlan, machine: Machine) -> list[tuple[Stage, ...]]:
     """Plans from large to small; a larger one has more settings first, and with them more seeds last."""
     first = first_seeds(wish, machine.is_accelerator)
     sizes = sorted({int(n) for n in np.geomspace(MIN_TRIALS, 4096, 100)}, reverse=True)
@@ -169,7 +169,7 @@ def _ambitions(config: Config, wish: Wish, machine: Machine) -> list[tuple[Stage
     return [_make_stages(config, wish.stages, trials, first, last, machine.is_accelerator) for trials, last in lasts]
 
 
-def _rival_seeds(config: Config, wish: Wish, machine: Machine, steps: float, least: int) -> int:
+def _rival_seeds(config: Config, wish: StagePlan, machine: Machine, steps: float, least: int) -> int:
     """As many seeds as the winner has where the final round stays under a third of the work and leaves the `least` that the
     stages need, else fewer: a better comparison is worth less than a better winner."""
     for seeds in (FINAL_SEEDS, 8):
@@ -178,7 +178,7 @@ def _rival_seeds(config: Config, wish: Wish, machine: Machine, steps: float, lea
     return LEAST_RIVAL_SEEDS
 
 
-def _too_small(config: Config, wish: Wish, needed: float, machine: Machine) -> str:
+def _too_small(config: Config, wish: StagePlan, needed: float, machine: Machine) -> str:
     asked, fewer = (MIN_TRIALS, "") if wish.trials is None else (wish.trials, "fewer --trials, ")
     return (
         f"--budget {write_duration(wish.budget_seconds or 0)} is too small: {asked} setting{'s' * (asked != 1)} in {wish.stages} "

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from courtside.envs.multigrid.objects import EMPTY, WALL, State, Type, other_agent_codes
-from courtside.envs.multigrid.rules import GridOptions, Judgement, Turn
+from courtside.envs.multigrid.rules import GridOptions, JudgedStep, Judgement
 from courtside.envs.multigrid.state import GridState, start_state
 from courtside.envs.multigrid.worlds import layout
 
@@ -54,7 +54,7 @@ class Bare:
         corner = jnp.full(self.num_agents, self.height + 1, jnp.int32)
         return start_state(jnp.asarray(layout.walled(self.width, self.height)), corner, jnp.zeros_like(corner))
 
-    def judge(self, options: GridOptions, turn: Turn) -> Judgement:
+    def judge(self, options: GridOptions, turn: JudgedStep) -> Judgement:
         return Judgement(turn.after, turn.reward, turn.after.done)
 
     def mission(self, state: GridState) -> Int[Array, "A"]:

@@ -21,7 +21,7 @@ from courtside.envs.multigrid.objects import (
     state_of,
     type_of,
 )
-from courtside.envs.multigrid.rules import GridOptions, Judgement, Turn, succeed
+from courtside.envs.multigrid.rules import GridOptions, JudgedStep, Judgement, succeed
 from courtside.envs.multigrid.state import GridState, start_state
 from courtside.envs.multigrid.worlds import layout
 
@@ -110,7 +110,7 @@ class BlockedUnlockPickup:
         told = 2 * box_colour if self.mission_tells else layout.below(uniform[6], len(self.missions))
         return start_state(cells, position, direction, told)
 
-    def judge(self, options: GridOptions, turn: Turn) -> Judgement:
+    def judge(self, options: GridOptions, turn: JudgedStep) -> Judgement:
         """Whoever holds the box has won; a box that was opened is gone, and with it the game."""
         won = type_of(turn.after.carried) == Type.BOX
         won = won if self.judges_finished else won & ~turn.before.done

@@ -19,10 +19,10 @@ import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from courtside.envs.multigrid.objects import EMPTY, WALL, Colour, State, Type, other_agent_codes, pack
-from courtside.envs.multigrid.rules import GridOptions, Judgement, Turn
+from courtside.envs.multigrid.rules import GridOptions, JudgedStep, Judgement
 from courtside.envs.multigrid.state import GridState, start_state
 from courtside.envs.multigrid.worlds import layout
-from courtside.envs.multigrid.worlds.competitive_judge import EVENTS, Memory, judge_all
+from courtside.envs.multigrid.worlds.competitive_judge import EVENTS, RuleMemory, judge_all
 
 COLOURS = {"red": Colour.RED, "blue": Colour.BLUE}
 MISSIONS = (
@@ -134,19 +134,19 @@ class Competitive:
         cells = self._place_keys(jnp.asarray(self._grid()), place_key)
         return start_state(cells, position, direction, self._memory(mission_key))
 
-    def judge(self, options: GridOptions, turn: Turn) -> Judgement:
+    def judge(self, options: GridOptions, turn: JudgedStep) -> Judgement:
         return judge_all(self, options, turn)
 
     def mission(self, state: GridState) -> Int[Array, "A"]:
         return state.extra.number
 
-    def _memory(self, key: PRNGKeyArray) -> Memory:
+    def _memory(self, key: PRNGKeyArray) -> RuleMemory:
         """No message yet: one mission is drawn and given to all."""
         num = len(self.agent_names)
         first = jnp.zeros(num, jnp.int32)
         if self.version == 3 and self.mission_number == "faithful":
             first += jax.random.randint(key, (), 0, len(MISSIONS))
-        return Memory(
+        return RuleMemory(
             discount=jnp.full(len(COLOURS), DISCOUNT, jnp.float32),
             mission=first,
             number=first,

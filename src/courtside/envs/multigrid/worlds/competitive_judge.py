@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from courtside.envs.multigrid.dynamics import Index, for_each, get, put
 from courtside.envs.multigrid.objects import EMPTY, LOOKS, Colour, State, Type, colour_of, pack, state_of, type_of
-from courtside.envs.multigrid.rules import GridOptions, Judgement, Turn, win_reward
+from courtside.envs.multigrid.rules import GridOptions, JudgedStep, Judgement, win_reward
 from courtside.envs.multigrid.state import Action, GridState, ahead
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ GET_KEY, MOVE_BALL, OPEN_DOOR = 1, 2, 3
 """Messages: the numbers of their texts."""
 
 
-class Memory(eqx.Module):
+class RuleMemory(eqx.Module):
     """What the course's rules remember."""
 
     discount: Float[Array, "2"]
@@ -59,7 +59,7 @@ class Court(eqx.Module):
     events: Int[Array, "A 4"]
 
 
-def judge_all(rules: Competitive, options: GridOptions, turn: Turn) -> Judgement:
+def judge_all(rules: Competitive, options: GridOptions, turn: JudgedStep) -> Judgement:
     """Judge the agents one after the other; what an earlier one did holds for the later ones."""
     num = len(rules.agent_names)
     court = Court(turn.after, turn.reward, jnp.zeros(num, bool), jnp.zeros((num, len(EVENTS)), jnp.int32))
@@ -80,7 +80,7 @@ def _judge_one(rules: Competitive, options: GridOptions, action: Int[Array, "A"]
     return _judge_pickup(rules, court, agent, heard & (chosen == Action.PICK_UP))
 
 
-def _told(rules: Competitive, turn: Turn, court: Court) -> Bool[Array, "A"]:
+def _told(rules: Competitive, turn: JudgedStep, court: Court) -> Bool[Array, "A"]:
     """Whose end is returned: as the reference does, nobody's before all have ended."""
     if not rules.mask_partial_ends:
         return court.state.done

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from courtside.envs.multigrid.objects import EMPTY, WALL, Colour, Type, other_agent_codes, pack
-from courtside.envs.multigrid.rules import GridOptions, Judgement, Turn
+from courtside.envs.multigrid.rules import GridOptions, JudgedStep, Judgement
 from courtside.envs.multigrid.state import GridState, start_state
 from courtside.envs.multigrid.worlds import layout
 
@@ -73,7 +73,7 @@ class Empty:
         position = layout.spread(where, free, taken=jnp.zeros(0, jnp.int32))
         return start_state(cells, position, layout.below(facing, 4))
 
-    def judge(self, options: GridOptions, turn: Turn) -> Judgement:
+    def judge(self, options: GridOptions, turn: JudgedStep) -> Judgement:
         done = turn.after.done
         return Judgement(turn.after, turn.reward, done, {"success": jnp.any(done)})
 

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from courtside.envs.multigrid.objects import EMPTY, WALL, State, Type, colour_of, other_agent_codes, state_of, type_of
-from courtside.envs.multigrid.rules import GridOptions, Judgement, Turn, win_reward, with_done
+from courtside.envs.multigrid.rules import GridOptions, JudgedStep, Judgement, win_reward, with_done
 from courtside.envs.multigrid.state import Action, GridState, ahead, start_state
 from courtside.envs.multigrid.worlds import layout
 from courtside.errors import ConfigError
@@ -134,7 +134,7 @@ class LockedHallway:
         position = layout.spread(where, floor, keys, self.waiting)
         return start_state(cells, position, layout.below(facing, 4), jnp.zeros(rooms, jnp.bool_))
 
-    def judge(self, options: GridOptions, turn: Turn) -> Judgement:
+    def judge(self, options: GridOptions, turn: JudgedStep) -> Judgement:
         """Every door that is unlocked for the first time pays; the last one ends the game."""
         unlocked = turn.after.extra
         fresh = self._unlocking(turn) & ~unlocked[None, :]
@@ -181,7 +181,7 @@ class LockedHallway:
             placed.append(in_room)
         return jnp.stack(placed[1:])
 
-    def _unlocking(self, turn: Turn) -> Bool[Array, "A R"]:
+    def _unlocking(self, turn: JudgedStep) -> Bool[Array, "A R"]:
         """Who chose toggle and faces which door, now unlocked."""
         doors = jnp.asarray(self.doors)
         things = turn.after.cells[doors]
@@ -193,7 +193,7 @@ class LockedHallway:
             asked = asked & fits & ~turn.before.done[:, None]
         return asked & (state_of(things) != State.LOCKED)[None, :]
 
-    def _turns(self, turn: Turn) -> Int[Array, "A"]:
+    def _turns(self, turn: JudgedStep) -> Int[Array, "A"]:
         """Who comes first where several could be paid for one door: by index, or as they acted."""
         return jnp.argsort(turn.order) if self.pays_unlocker else jnp.arange(turn.order.size)
 

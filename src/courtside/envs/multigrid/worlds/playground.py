@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from courtside.envs.multigrid.objects import EMPTY, WALL, State, Type, other_agent_codes, pack
-from courtside.envs.multigrid.rules import GridOptions, Judgement, Turn
+from courtside.envs.multigrid.rules import GridOptions, JudgedStep, Judgement
 from courtside.envs.multigrid.state import GridState, start_state
 from courtside.envs.multigrid.worlds import layout
 
@@ -104,7 +104,7 @@ class Playground:
         position, direction = layout.spread_poses(place, self.height, insides, things_at, self.waiting)
         return start_state(cells, position, direction)
 
-    def judge(self, options: GridOptions, turn: Turn) -> Judgement:
+    def judge(self, options: GridOptions, turn: JudgedStep) -> Judgement:
         return Judgement(turn.after, turn.reward, turn.after.done)
 
     def mission(self, state: GridState) -> Int[Array, "A"]:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, PRNGKeyArray
 
 from courtside.envs.multigrid.objects import EMPTY, LOOKS, WALL, Colour, State, Type, other_agent_codes, pack
-from courtside.envs.multigrid.rules import GridOptions, Judgement, Turn, fail, succeed
+from courtside.envs.multigrid.rules import GridOptions, JudgedStep, Judgement, fail, succeed
 from courtside.envs.multigrid.state import Action, GridState, ahead, start_state
 from courtside.envs.multigrid.worlds import layout
 
@@ -94,7 +94,7 @@ class RedBlueDoors:
         position = layout.spread(where, inside, taken=jnp.zeros(0, jnp.int32))
         return start_state(cells, position, layout.below(facing, 4))
 
-    def judge(self, options: GridOptions, turn: Turn) -> Judgement:
+    def judge(self, options: GridOptions, turn: JudgedStep) -> Judgement:
         """Whoever chose toggle and faces the open blue door now has won or lost, by what the red door is."""
         asked = self._opened_blue(turn)
         red_open = jnp.any(self._column(turn.after, self.red_wall) == RED_OPEN)
@@ -112,7 +112,7 @@ class RedBlueDoors:
     def _column(self, state: GridState, top: int) -> Int[Array, "H"]:
         return state.cells[top : top + self.height]
 
-    def _opened_blue(self, turn: Turn) -> Bool[Array, "A"]:
+    def _opened_blue(self, turn: JudgedStep) -> Bool[Array, "A"]:
         front = ahead(self.height, turn.after.position, turn.after.direction)
         is_open = self._column(turn.after, self.blue_wall) == BLUE_OPEN
         here = front[:, None] == self.blue_wall + jnp.arange(self.height)[None, :]

@@ -40,13 +40,13 @@ class Diagnosis:
         return any(one.sick for one in self.groups)
 
 
-def main(args: list[str]) -> int:
-    found = make_parser().read(args)
-    report = examine(find_trained(found.run, found.member))
-    if found.prove:
+def main(words: list[str]) -> int:
+    args = make_parser().read(words)
+    report = examine(find_trained(args.run, args.member))
+    if args.prove:
         refuse_population(report)
         runlog.open_config(report.run_dir)
-    (print_json if found.json else print_page)(report, found.prove)
+    (print_json if args.json else print_page)(report, args.prove)
     return 1 if report.sick else 0
 
 

@@ -22,47 +22,47 @@ best of several. The `return` that training shows is that of the newest policy w
 ddpg, d4pg, maddpg and mad4pg have nothing to draw: their actors' own actions are played, without the noise of training."""
 
 
-def main(args: list[str]) -> int:
+def main(words: list[str]) -> int:
     parser = make_parser()
-    refuse_settings(args, parser, "a run is evaluated with those that it was trained with")
-    found = parser.read(args)
+    refuse_settings(words, parser, "a run is evaluated with those that it was trained with")
+    args = parser.read(words)
     from courtside.runs.members import is_population, member_dirs
     from courtside.runs.video import check_path
 
-    if found.video is not None:
-        check_path(found.video)
-    run = find_trained(found.run, found.member)
+    if args.video is not None:
+        check_path(args.video)
+    run = find_trained(args.run, args.member)
     if not is_population(run):
-        return print_one(found, run)
-    if found.video is not None:
+        return print_one(args, run)
+    if args.video is not None:
         raise ConfigError(f"{run} is a population, and --video films one run; say which member with --member 0.")
-    return print_members(found, member_dirs(run))
+    return print_members(args, member_dirs(run))
 
 
-def evaluate(found: Any, run: Path) -> Any:
+def evaluate(args: Any, run: Path) -> Any:
     from courtside.training.evaluate import evaluate_run
 
     return evaluate_run(
         run,
-        episodes=found.episodes,
-        deterministic=found.deterministic,
-        which="last" if found.last else "best",
-        seed=found.seed,
-        video=found.video,
-        video_episodes=found.video_episodes,
-        rom=found.rom,
+        episodes=args.episodes,
+        deterministic=args.deterministic,
+        which="last" if args.last else "best",
+        seed=args.seed,
+        video=args.video,
+        video_episodes=args.video_episodes,
+        rom=args.rom,
     )
 
 
-def print_one(found: Any, run: Path) -> int:
-    result = evaluate(found, run)
+def print_one(args: Any, run: Path) -> int:
+    result = evaluate(args, run)
     for note in result.notes:
         print(f"note: {note}", file=sys.stderr)
-    print(json.dumps(result.to_json(), allow_nan=False) if found.json else "\n".join(describe(result)))
+    print(json.dumps(result.to_json(), allow_nan=False) if args.json else "\n".join(describe(result)))
     return 0
 
 
-def print_members(found: Any, dirs: list[Path]) -> int:
+def print_members(args: Any, dirs: list[Path]) -> int:
     """Every member of a population, and how their means spread."""
     from courtside.health.statistics import summarize
 
@@ -72,16 +72,16 @@ def print_members(found: Any, dirs: list[Path]) -> int:
         )
     results = []
     for folder in dirs:
-        results.append(evaluate(found, folder))
+        results.append(evaluate(args, folder))
         for note in results[-1].notes:
             print(f"note: member {folder.name}: {note}", file=sys.stderr)
-        if not found.json and len(results) == 1:
-            which, actions = "last" if found.last else "best", chosen(results[0])
-            print(f"the {which} policy of every member, {count(found.episodes)} episodes each, {actions}", flush=True)
-        if not found.json:
+        if not args.json and len(results) == 1:
+            which, actions = "last" if args.last else "best", chosen(results[0])
+            print(f"the {which} policy of every member, {count(args.episodes)} episodes each, {actions}", flush=True)
+        if not args.json:
             print(f"member {folder.name}   mean {figure(results[-1].mean)}, std {figure(results[-1].std)}", flush=True)
     spread = summarize([result.mean for result in results])
-    if found.json:
+    if args.json:
         members = [result.to_json() for result in results]
         print(json.dumps({"members": members, "spread": spread.to_json()}, allow_nan=False))
         return 0

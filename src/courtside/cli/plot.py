@@ -12,15 +12,15 @@ The ending of the file's name decides: .png, .svg or .pdf. A band holds the midd
 the middle 80% of its members."""
 
 
-def main(args: list[str]) -> int:
-    found = make_parser().read(args)
+def main(words: list[str]) -> int:
+    args = make_parser().read(words)
     from courtside.dash.chosen import check_place, find_chosen, write_file
     from courtside.dash.pictures import check_ending, draw
 
-    runs, path = find_chosen(found.runs), Path(found.output)
+    runs, path = find_chosen(args.runs), Path(args.output)
     check_ending(path)
     check_place(path)
-    write_file(path, draw(runs, found.metric, found.along, path.suffix))
+    write_file(path, draw(runs, args.metric, args.along, path.suffix))
     print(f"Wrote {path}")
     return 0
 

@@ -12,14 +12,14 @@ Of a run, a population or a search it has their page, of several runs and popula
 the file: curves, thresholds, findings, events, settings, pictures."""
 
 
-def main(args: list[str]) -> int:
-    found = make_parser().read(args)
+def main(words: list[str]) -> int:
+    args = make_parser().read(words)
     from courtside.dash.chosen import check_place, find_chosen, write_file
     from courtside.dash.report import check_overwrite, make_report
 
-    runs, path = find_chosen(found.runs), Path(found.output)
+    runs, path = find_chosen(args.runs), Path(args.output)
     check_place(path)
-    if not found.force:
+    if not args.force:
         check_overwrite(path)
     content = make_report(runs)
     write_file(path, content)

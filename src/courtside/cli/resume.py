@@ -22,7 +22,7 @@ On Gymnasium and PettingZoo envs the running episodes start anew; games of an em
 (all Atari games but two, docs/atari.md)."""
 
 
-def main(args: list[str]) -> int:
+def main(words: list[str]) -> int:
     parser = Parser("resume", ABOUT)
     parser.add_argument("run", metavar="RUN", help="run folder, its name in runs/, the start of that name, or `last`")
     parser.add_argument(
@@ -36,22 +36,22 @@ def main(args: list[str]) -> int:
     )
     add_member(parser)
     add_trust(parser)
-    refuse_settings(args, parser, "a run goes on with those that it was begun with")
-    found = parser.read(args)
-    if search_dir := tune.find_search(found.run):
-        refuse_flags(found)
+    refuse_settings(words, parser, "a run goes on with those that it was begun with")
+    args = parser.read(words)
+    if search_dir := tune.find_search(args.run):
+        refuse_flags(args)
         tune.admit(search_dir)
         return tune.watch(functools.partial(tune.resume, search_dir), notes=[])
-    run = choose_member(found.run, found.member)
-    runlog.open_config(runlog.find_run(run), rom=found.rom)  # what there is to ask is asked before the screen is taken
-    return watch(functools.partial(start, run, found.total_timesteps, rom=found.rom), notes=[])
+    run = choose_member(args.run, args.member)
+    runlog.open_config(runlog.find_run(run), rom=args.rom)  # what there is to ask is asked before the screen is taken
+    return watch(functools.partial(start, run, args.total_timesteps, rom=args.rom), notes=[])
 
 
-def refuse_flags(found: Any) -> None:
+def refuse_flags(args: Any) -> None:
     """What is for a run alone."""
-    for flag, value in (("--member", found.member), ("--total-timesteps", found.total_timesteps)):
+    for flag, value in (("--member", args.member), ("--total-timesteps", args.total_timesteps)):
         if value is not None:
-            raise ConfigError(f"{found.run} is a search that goes on as it was begun; leave {flag} out.")
+            raise ConfigError(f"{args.run} is a search that goes on as it was begun; leave {flag} out.")
 
 
 def start(run: str | Path, total_timesteps: int | None, view: Any, rom: str = "") -> Any:

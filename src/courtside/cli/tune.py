@@ -95,18 +95,18 @@ def refuse(config: Config) -> None:
         raise ConfigError("--turns changes settings on the way, but a search compares fixed ones; leave it out.")
 
 
-def start(config: Config, words: list[str], fixed: tuple[str, ...], found: Any, view: Any) -> Any:
+def start(config: Config, words: list[str], fixed: tuple[str, ...], args: Any, view: Any) -> Any:
     from courtside.experiments.tune.space import make_space
     from courtside.experiments.tune.stages import StagePlan, read_budget
 
     space = make_space(config, words, fixed)
     wish = StagePlan(
-        stages=found.stages,
-        trials=found.trials,
-        seeds_per_trial=found.seeds_per_trial,
-        budget_seconds=None if found.budget is None else read_budget(found.budget),
+        stages=args.stages,
+        trials=args.trials,
+        seeds_per_trial=args.seeds_per_trial,
+        budget_seconds=None if args.budget is None else read_budget(args.budget),
     )
-    compare = read_compared(found.compare)
+    compare = read_compared(args.compare)
     from courtside.experiments.tune import session
 
     return session.start(config, space, wish, compare, view)

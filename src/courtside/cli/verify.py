@@ -15,22 +15,22 @@ and hold every metric against the band that was measured with many seeds of the 
 Exit status: 0 inside the band, 1 outside, 2 bad input. Untouched code is called broken in fewer than 1 of 100 tries."""
 
 
-def main(args: list[str]) -> int:
-    found = make_parser().read(args)
+def main(words: list[str]) -> int:
+    args = make_parser().read(words)
     from courtside.experiments.verify import QUICK, verify
     from courtside.experiments.verify.comparison import FALSE_ALARMS
     from courtside.settings.presets import DEFAULT
 
-    if found.preset and found.all_quick:
-        raise ConfigError(f"--all-quick names its presets itself ({', '.join(QUICK)}); leave {found.preset!r} out.")
-    presets = QUICK if found.all_quick else (found.preset or DEFAULT,)
+    if args.preset and args.all_quick:
+        raise ConfigError(f"--all-quick names its presets itself ({', '.join(QUICK)}); leave {args.preset!r} out.")
+    presets = QUICK if args.all_quick else (args.preset or DEFAULT,)
     reports = []
     for preset in presets:
-        progress = None if found.json else _show_progress(preset)
-        reports.append(verify(preset, found.seeds, found.seed, FALSE_ALARMS / len(presets), progress))
-        if not found.json:
+        progress = None if args.json else _show_progress(preset)
+        reports.append(verify(preset, args.seeds, args.seed, FALSE_ALARMS / len(presets), progress))
+        if not args.json:
             _print(reports[-1])
-    if found.json:
+    if args.json:
         _print_json(reports)
     return 0 if all(report.passed for report in reports) else 1
 

@@ -32,22 +32,22 @@ DEFAULT_FOLDER = "runs"
 INSTALL = 'pip install "courtside[watch]"'
 
 
-def main(args: list[str]) -> int:
-    found = make_parser().read(args)
-    folder = find_folder(found.runs)
+def main(words: list[str]) -> int:
+    args = make_parser().read(words)
+    folder = find_folder(args.runs)
     require_server()
-    token = None if is_local(found.host) else secrets.token_urlsafe(16)
-    knobs = secrets.token_urlsafe(16) if found.knobs else None
-    with listen(found.host, found.port) as listener:
-        address = address_of(listener, found.host, {"token": token})
+    token = None if is_local(args.host) else secrets.token_urlsafe(16)
+    knobs = secrets.token_urlsafe(16) if args.knobs else None
+    with listen(args.host, args.port) as listener:
+        address = address_of(listener, args.host, {"token": token})
         print(f"Watching {folder} at {address} (Ctrl-C ends it)", flush=True)
         if knobs is not None:
-            address = address_of(listener, found.host, {"knobs": knobs})
+            address = address_of(listener, args.host, {"knobs": knobs})
             print(f"Who opens {address} may also change, pause and stop runs.", flush=True)
         with secret_page(address) if token or knobs else contextlib.nullcontext(address) as shown:
-            if not found.no_open and has_screen():
+            if not args.no_open and has_screen():
                 threading.Thread(target=webbrowser.open, args=(shown,), daemon=True).start()
-            serve(folder, listener, found.host, token, knobs)
+            serve(folder, listener, args.host, token, knobs)
     return 0
 
 

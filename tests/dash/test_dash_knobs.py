@@ -225,7 +225,7 @@ class TestWhatMay:
     def test_a_paused_run_is_not_taken_for_a_dead_one_where_locks_cannot_be_asked_about(self, tmp_path, monkeypatch):
         run = make_run(tmp_path, updates=40)
         os.utime(run / runlog.TIMING, (0, 0))
-        monkeypatch.setattr(liveness, "_is_held", lambda path: None)
+        monkeypatch.setattr(liveness, "is_held", lambda folder: None)
         assert liveness.pulse_of(run) == ""
         knobs.open_box(run)
         knobs.mark_paused(run, True)

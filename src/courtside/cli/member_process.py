@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 import time
 from pathlib import Path
 
-from courtside.runs.holding import LOCK
+from courtside.errors import CheckpointError
+from courtside.machine import end_with_parent
+from courtside.runs.holding import hold
 
 WAIT_SECONDS = 60.0
 
@@ -22,40 +23,20 @@ def main() -> int:
     from courtside import cli
 
     folder = sys.argv[1]
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    end_with_parent(lambda: os.kill(os.getpid(), signal.SIGTERM))
     wait_until_free(Path(folder))
     sys.argv[1:] = ["resume", folder]  # told as the process's own command, for it alone may leave while compiling
     return cli.main()
 
 
-def end_with_parent() -> None:
-    """Nothing is ever written to stdin: its end means that whoever held the other side is gone."""
-    while os.read(0, 1):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
 def wait_until_free(folder: Path, seconds: float = WAIT_SECONDS) -> None:
     """Wait until no other process holds the run folder; one that keeps it is for `courtside resume` to complain about."""
     deadline = time.monotonic() + seconds
-    while is_held(folder) and time.monotonic() < deadline:
-        time.sleep(0.1)
-
-
-def is_held(folder: Path) -> bool:
-    """Whether another process trains in this folder, by the lock that `runlog` takes."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return False
-    try:
-        with open(folder / LOCK, "a+") as file:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return True
-    except OSError:  # a disk without locks
-        return False
-    return False
+    while time.monotonic() < deadline:
+        try:
+            return hold(folder).close()
+        except CheckpointError:
+            time.sleep(0.1)
 
 
 if __name__ == "__main__":

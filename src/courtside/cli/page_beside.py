@@ -10,13 +10,13 @@ import contextlib
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 from courtside import files
 from courtside.cli import watch
 from courtside.errors import ConfigError
+from courtside.machine import end_with_parent
 from courtside.settings.config import Config
 
 END_SECONDS = 5.0
@@ -58,16 +58,10 @@ def _end(process: subprocess.Popen[str]) -> None:
         process.kill()
 
 
-def _end_with_parent() -> None:
-    while os.read(0, 1):
-        pass
-    os._exit(0)
-
-
 def main() -> int:
     from courtside import cli
 
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent(lambda: os._exit(0))
     return cli.main(["watch", sys.argv[1], "--port", "0"])
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import struct
 import time
 from pathlib import Path
 from typing import Literal
 
-from courtside.files import open_plain
-from courtside.runs.holding import LOCK
+from courtside.runs.holding import is_held
 from courtside.runs.knobs import FOLDER, PAUSED, is_paused
 from courtside.runs.members import FOLDER as MEMBERS
 from courtside.runs.members import member_dirs
@@ -17,9 +14,6 @@ from courtside.runs.runlog import TIMING
 
 FRESH_SECONDS = 20.0
 """Where locks cannot be asked about, a run counts as training as long as its newest row is no older."""
-_FLOCK = "hhqqi4x"
-"""Linux's `struct flock`: kind, whence, start, length, process."""
-
 
 Pulse = Literal["training", "paused", ""]
 """Empty where nobody trains it."""
@@ -40,20 +34,8 @@ def is_live(folder: Path) -> bool:
 
 def is_training(run: Path) -> bool:
     """Whether a process holds the run's lock; where that cannot be told, whether it wrote something just now."""
-    held = _is_held(run / LOCK)
+    held = is_held(run)
     return any(_is_fresh(run / name) for name in (TIMING, f"{FOLDER}/{PAUSED}")) if held is None else held
-
-
-def _is_held(lock: Path) -> bool | None:
-    try:
-        import fcntl
-
-        with open_plain(lock) as file:
-            asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-            told = fcntl.fcntl(file.fileno(), fcntl.F_GETLK, asked)
-        return struct.unpack(_FLOCK, told)[0] != fcntl.F_UNLCK
-    except (ImportError, OSError, struct.error):
-        return None if lock.exists() else False
 
 
 def _is_fresh(path: Path) -> bool:

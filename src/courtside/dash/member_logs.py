@@ -9,7 +9,7 @@ from pathlib import Path
 
 from courtside.experiments.population.histories import MemberLog
 from courtside.files import open_plain
-from courtside.runs.lines import Follower, Row, parse_numbers
+from courtside.runs.lines import Follower, parse_numbers
 from courtside.runs.runlog import EVALS, METRICS, TIMING
 from courtside.settings.config import Config
 from courtside.settings.metric_names import EPISODES, GAMES, RETURN, SCORE, count_of, is_evaluation, score_metric
@@ -54,8 +54,8 @@ class _Log:
 
     def _take_rest(self) -> bool:
         """Evaluations and timing; False where a file is not the one it was."""
-        evals, timing = _read_on(self._evals), _read_on(self._timing)
-        if evals is None or timing is None:
+        (evals, other_evals), (timing, other_timing) = self._evals.read_on(MOST_BYTES), self._timing.read_on(MOST_BYTES)
+        if other_evals or other_timing:
             return False
         self.history.add((), evals, timing)
         return True
@@ -89,15 +89,3 @@ def names_needed(config: Config) -> frozenset[str]:
     metrics = {threshold.metric for threshold in config.thresholds if not is_evaluation(threshold.metric)}
     metrics |= {score_metric(config), SCORE, RETURN}
     return frozenset(metrics | {count_of(name) for name in metrics} | {EPISODES, GAMES})
-
-
-def _read_on(follower: Follower) -> list[Row] | None:
-    """The rows that are new; None where the file is another one."""
-    try:
-        with open_plain(follower.path) as file:
-            if follower.begins_anew(file):
-                return None
-            end = follower.measure(file, MOST_BYTES)
-            return [row for rows in iter(lambda: follower.next_rows(file, end), None) for row in rows]
-    except FileNotFoundError:
-        return None if follower.has_begun else []

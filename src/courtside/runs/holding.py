@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ from courtside.errors import CheckpointError
 
 LOCK = ".lock"
 """Held by the process that trains the run, as long as it lives."""
+_FLOCK = "hhqqi4x"
+"""Linux's `struct flock`: kind, whence, start, length, process."""
 
 
 class Hold:
@@ -46,3 +50,17 @@ def hold(folder: Path) -> Hold:
     except OSError:  # a network disk without locks
         pass
     return Hold(folder, file)
+
+
+def is_held(folder: Path) -> bool | None:
+    """Whether another process holds the folder, without touching the lock that says so; None where that cannot be asked."""
+    lock = folder / LOCK
+    try:
+        import fcntl
+
+        with files.open_plain(lock) as file:
+            question = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            answer = fcntl.fcntl(file.fileno(), fcntl.F_GETLK, question)
+        return struct.unpack(_FLOCK, answer)[0] != fcntl.F_UNLCK
+    except (ImportError, OSError, struct.error):
+        return None if lock.exists() else False

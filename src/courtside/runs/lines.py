@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from courtside.files import open_plain
 from courtside.settings.metric_names import EPISODES, GAMES
 
 TAIL_BYTES = 200
@@ -86,7 +87,7 @@ class Follower:
         self.skipped, self._size, self._tail, self._identity = 0, 0, b"", identity
         return was is not None
 
-    def measure(self, file: BinaryIO, most: int) -> int:
+    def measure(self, file: BinaryIO, most: float) -> int:
         """How far the file goes now; an OSError where that is more than it may have."""
         size = os.fstat(file.fileno()).st_size
         if size > most:
@@ -107,6 +108,16 @@ class Follower:
         self._size += len(whole) + len(newline)
         self._tail = (whole + newline)[-TAIL_BYTES:]
         return rows
+
+    def read_on(self, most: float = math.inf) -> tuple[list[Row], bool]:
+        """All rows since the last look, and whether the file is not the one that was looked at then."""
+        try:
+            with open_plain(self.path) as file:
+                is_other = self.begins_anew(file)
+                end = self.measure(file, most)
+                return [row for rows in iter(lambda: self.next_rows(file, end), None) for row in rows], is_other
+        except FileNotFoundError:
+            return [], self.has_begun
 
     @property
     def has_begun(self) -> bool:

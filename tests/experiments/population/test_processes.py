@@ -18,6 +18,7 @@ from courtside.experiments.population.results import is_finished, read_results
 from courtside.health.verdict import VerdictTracker
 from courtside.runs import checkpoint, runlog
 from courtside.runs.events import Finished, Notice, Progress, Standing
+from courtside.runs.holding import is_held
 from courtside.runs.members import create_folders, member_dirs
 from courtside.settings.config import Config, Threshold, override
 from waiting import PATIENCE
@@ -142,7 +143,7 @@ def test_a_member_that_is_finished_is_told_by_what_judges_it(population):
 
 
 def test_a_member_ends_with_its_population():
-    code = "import time; from courtside.cli import member_process as m; m.threading.Thread(target=m.end_with_parent, daemon=True).start(); time.sleep(60)"  # fmt: skip
+    code = "import os, signal, time; from courtside.machine import end_with_parent; end_with_parent(lambda: os.kill(os.getpid(), signal.SIGTERM)); time.sleep(60)"  # fmt: skip
     child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
     with pytest.raises(subprocess.TimeoutExpired):
         child.wait(0.5)
@@ -153,11 +154,11 @@ def test_a_member_ends_with_its_population():
 
 def test_a_folder_in_use_is_waited_for(tmp_path):
     code = f"import fcntl, time; file = open({str(tmp_path / '.lock')!r}, 'a+'); fcntl.lockf(file, fcntl.LOCK_EX); print('held', flush=True); time.sleep(60)"  # fmt: skip
-    assert not member_process.is_held(tmp_path)
+    assert not is_held(tmp_path)
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         holder.stdout.readline()
-        assert member_process.is_held(tmp_path)
+        assert is_held(tmp_path)
         holder.kill()
     member_process.wait_until_free(tmp_path, seconds=PATIENCE)
-    assert not member_process.is_held(tmp_path)
+    assert not is_held(tmp_path)

@@ -26,6 +26,7 @@ from courtside.hosts.env_host import Forecast, can_be_imported, foresee
 from courtside.machine import available_mb, num_cores
 from courtside.runs import runlog, trust
 from courtside.runs.events import Event, Finished, Notice, Progress, Standing
+from courtside.runs.lines import Follower
 from courtside.settings.config import Config
 from courtside.settings.kinds import EnvSource
 from courtside.settings.worlds import find_env, give_options, outside_jax
@@ -258,41 +259,22 @@ class _Tail:
     """A member's metrics and evaluations, read on from where the last look ended."""
 
     def __init__(self, folder: Path) -> None:
-        self._metrics, self._evals = _Lines(folder / runlog.METRICS), _Lines(folder / runlog.EVALS)
-        self._config = runlog.read_config(folder)
+        self._folder, self._config = folder, runlog.read_config(folder)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._metrics, self._evals = (
+            Follower(self._folder / name, runlog.decode_row) for name in (runlog.METRICS, runlog.EVALS)
+        )
         self.history = MemberLog(self._config)
 
     def read_on(self) -> None:
         """Metrics first: whatever was evaluated before the newest of them is then in the other file already."""
-        rows, is_new = self._metrics.read_on()
-        if is_new:
-            self._evals.forget()
-            self.history = MemberLog(self._config)
+        rows, is_other = self._metrics.read_on()
+        if is_other:  # a member that is resumed puts a new file in the place of the old one
+            self._begin()
+            rows, _ = self._metrics.read_on()
         self.history.add(rows, self._evals.read_on()[0])
-
-
-class _Lines:
-    """The whole lines of a file that grows; a member that is resumed puts a new file in the place of the old one."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.forget()
-
-    def forget(self) -> None:
-        self._inode, self._offset = -1, 0
-
-    def read_on(self) -> tuple[list[runlog.Row], bool]:
-        """The rows since the last look, and whether they are the first of a new file."""
-        try:
-            with open(self._path, "rb") as file:
-                if is_new := (inode := os.fstat(file.fileno()).st_ino) != self._inode:
-                    self._inode, self._offset = inode, 0
-                file.seek(self._offset)
-                piece, end, _ = file.read().rpartition(b"\n")
-        except FileNotFoundError:
-            return [], False
-        self._offset += len(piece) + len(end)
-        return [runlog.decode_row(line) for line in piece.splitlines()], is_new
 
 
 def updates_done(folder: Path) -> int:

@@ -31,9 +31,9 @@ def test_a_film_that_fails_is_told_once_and_not_tried_again(tmp_path, monkeypatc
     (tmp_path / "checkpoints" / "update-00000001.safetensors").write_bytes(b"no checkpoint")
     filmer = videos.Filmer(tmp_path, override(Config(), video_every=1))
     updates = itertools.count(1)
-    told = wait_until(lambda: filmer.on(Settled(update := next(updates), update)))
-    assert told.startswith("A film could not be made, and no more are tried (courtside: ")
-    assert filmer.on(Settled(update := next(updates), update)) is None
+    (sentence,) = wait_until(lambda: filmer.on(Settled(update := next(updates), update)))
+    assert sentence.startswith("A film could not be made, and no more are tried (courtside: ")
+    assert filmer.on(Settled(update := next(updates), update)) == []
     assert filmer._process is None
     filmer.close()
 

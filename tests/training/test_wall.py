@@ -5,7 +5,7 @@ import pytest
 
 from courtside.errors import EnvContractError
 from courtside.hosts.env_host import Plan, make_host
-from courtside.runs.events import Finished, Notice, Settled
+from courtside.runs.events import Finished, Settled
 from courtside.runs.png import encode_png
 from courtside.settings.config import EnvConfig
 from courtside.training import wall
@@ -63,11 +63,10 @@ def test_walls_come_every_few_seconds_and_more_rarely_where_they_are_slow(tmp_pa
 def test_a_wall_that_cannot_be_drawn_is_one_notice_and_the_run_goes_on(answer, tmp_path, monkeypatch):
     """The env fails; the folder is gone; there is nothing to show, of which nobody needs to hear."""
     monkeypatch.setattr(wall, "EVERY_SECONDS", 0.0)
-    told = [Settled(1, 1), Settled(2, 2), Finished(2, 2, 0.0)]
     engine = Shown(answer, answer)
-    got = list(wall.with_wall((event for event in told), engine, tmp_path / "gone"))
-    assert [event for event in got if not isinstance(event, Notice)] == told
-    assert sum(isinstance(event, Notice) for event in got) == (answer is not None)
+    drawn = wall.Wall(engine, tmp_path / "gone")
+    sentences = [drawn.on(event) for event in (Settled(1, 1), Settled(2, 2), Finished(2, 2, 0.0))]
+    assert list(map(len, sentences)) == [answer is not None, 0, 0]
     assert engine.asked == 1
 
 

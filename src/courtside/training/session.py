@@ -34,8 +34,8 @@ from courtside.training.replanning import replan
 from courtside.training.saving import Saver, pipeline_of
 from courtside.training.stop_signals import Signals
 from courtside.training.stopping import ScoreStop, ScoreWatch
-from courtside.training.videos import with_videos
-from courtside.training.wall import with_wall
+from courtside.training.videos import Filmer
+from courtside.training.wall import Wall
 from courtside.types import TrainState
 
 
@@ -73,8 +73,8 @@ def train(config: Config, *, view: View | None = None) -> Result:
     config = runlog.with_rom(config, config.env.rom)
     insurance.refuse(config)
     backend.start(config)
-    engine = make_engine(config)
-    return _closing(engine, lambda: _drive(config, engine, None, _create_log(config, engine, view), view))
+    with contextlib.closing(make_engine(config)) as engine:
+        return _drive(config, engine, None, _create_log(config, engine, view), view)
 
 
 def _create_log(config: Config, engine: Engine, view: View | None) -> RunLog:
@@ -103,8 +103,8 @@ def resume(
         config, notes = replan(config, [run_dir], total_timesteps)
         config.validate()
         backend.start(config)
-        engine = make_engine(config, run_dir)
-        return _closing(engine, lambda: _continue(config, engine, held, view, notes))
+        with contextlib.closing(make_engine(config, run_dir)) as engine:
+            return _continue(config, engine, held, view, notes)
 
 
 def _continue(config: Config, engine: Engine, held: Hold, view: View | None, notes: list[str]) -> Result:
@@ -177,14 +177,6 @@ def _judge_finished(
     return Result(run_dir, verdict, True, None, update * config.batch_size, update, 0.0, newest, stop)
 
 
-def _closing(engine: Engine, work: Any) -> Result:
-    """Free the envs whatever happens, also before the loop itself takes them over."""
-    try:
-        return work()
-    finally:
-        engine.close()
-
-
 def _verdict_record(verdict: Verdict, config: Config, account: Account, stop: ScoreStop | None) -> dict[str, Any]:
     """The verdict as data, with the score that ended the run; an insured run says what the insurance did."""
     insured = {"insurance": insurance.summary(account)} if config.run.insure else {}
@@ -208,15 +200,14 @@ def _drive(
     insurer = _insure(config, engine, saver, account)
     course, turns = _Course(config, log, saver, done), Turns(config)
     updates = run_training(config, engine=engine, state=state, insurance=insurer, watch=watch, turns=turns)
-    shown = with_wall(updates, engine, log.folder, config.run.screens)
-    events = with_videos(shown, log.folder, config) if config.run.video_every else shown
+    wall, filmer = Wall(engine, log.folder, config.run.screens), Filmer(log.folder, config)
     begun = time.perf_counter()
-    with Signals() as signals, contextlib.closing(log):
-        note = partial(note_and_tell, [log], view)
+    with Signals() as signals, contextlib.closing(log), contextlib.closing(filmer), contextlib.closing(updates):
+        note, hand_on = partial(note_and_tell, [log], view), partial(_hand_on, log, view)
         desk = Desk(log.folder, signals, partial(_write_turn, log.folder, turns), note)
-        for event in events:
-            tell(view, event)
-            log.on(event)
+        for event in updates:
+            for each in (*map(Notice, wall.on(event)), event):
+                hand_on(each)
             if isinstance(event, Settled):
                 is_stopping = desk.settle(event.update, partial(course.settle, event))
             else:
@@ -224,7 +215,9 @@ def _drive(
                 course.on(event, is_stopping)
             if is_stopping and may_stop(event):
                 break
-        events.close()
+            for trouble in filmer.on(event):  # behind the settling, which may have saved what is filmed
+                hand_on(Notice(trouble))
+        updates.close()
         finished, verdict = course.finished, course.tracker.verdict()
         if finished and stopping.writes_verdict(config):
             account = insurer.account if insurer else account
@@ -235,6 +228,11 @@ def _drive(
         seconds=time.perf_counter() - begun, checkpoint=saver.newest, score_stop=watch.stop,
         first_step=done * config.batch_size,
     )  # fmt: skip
+
+
+def _hand_on(log: RunLog, view: View | None, event: Event) -> None:
+    tell(view, event)
+    log.on(event)
 
 
 def _write_turn(folder: Path, turns: Turns, turn: Turn) -> None:

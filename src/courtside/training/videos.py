@@ -11,14 +11,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Generator
-from contextlib import closing
 from pathlib import Path
 
 from courtside import files
 from courtside.errors import ConfigError
 from courtside.runs import trust
-from courtside.runs.events import Event, Notice, Settled
+from courtside.runs.events import Event, Settled
 from courtside.runs.runlog import CHECKPOINTS
 from courtside.settings.config import Config
 
@@ -38,11 +36,13 @@ class Filmer:
         if self._every and importlib.util.find_spec("av") is None:
             raise ConfigError('--video-every needs the video extra; install it: pip install "courtside[video]".')
 
-    def on(self, event: Settled) -> str | None:
+    def on(self, event: Event) -> list[str]:
         """Film if it is time to; returns what is to be told."""
-        told = self._take_result()
+        if not isinstance(event, Settled):
+            return []
+        trouble = self._take_trouble()
         if not self._every:
-            return told
+            return trouble
         number = event.update // self._every
         if self._filmed is None:  # where the run began or was resumed
             self._filmed = (event.update - 1) // self._every
@@ -50,11 +50,12 @@ class Filmer:
         if self._process is None and number > self._filmed and is_saved:
             self._filmed = number
             self._start(number * self._every)
-        return told
+        return trouble
 
     def _start(self, update: int) -> None:
         files.make_folder(self._folder / FOLDER)
         video = self._folder / FOLDER / f"update-{update:08d}.mp4"
+        nicely = ["nice", "-n", str(LEAST_NICE)] if shutil.which("nice") else []
         command = [
             sys.executable,
             "-P",
@@ -74,23 +75,20 @@ class Filmer:
             *(["--rom", self._rom] if self._rom else []),
         ]
         self._process = subprocess.Popen(
-            [*self._nicely(), *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            [*nicely, *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
             stdin=subprocess.DEVNULL, start_new_session=True, env={**os.environ, **trust.child_variables(), "JAX_PLATFORMS": "cpu"},
         )  # fmt: skip
 
-    def _nicely(self) -> list[str]:
-        return ["nice", "-n", str(LEAST_NICE)] if shutil.which("nice") else []
-
-    def _take_result(self) -> str | None:
+    def _take_trouble(self) -> list[str]:
         """A film that failed is the last: the next would fail too."""
         if self._process is None or self._process.poll() is None:
-            return None
+            return []
         status, process, self._process = self._process.returncode, self._process, None
         said = process.communicate()[1].strip()
         if status == 0:
-            return None
-        self._every = 0
-        return f"A film could not be made, and no more are tried ({said.splitlines()[-1] if said else status}); the run goes on."
+            return []
+        self._every, reason = 0, said.splitlines()[-1] if said else status
+        return [f"A film could not be made, and no more are tried ({reason}); the run goes on."]
 
     def close(self, seconds: float = 60.0) -> None:
         """Wait for a film that is being made; one that takes too long is given up."""
@@ -100,13 +98,3 @@ class Filmer:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.communicate()
-
-
-def with_videos(events: Generator[Event, None, None], folder: Path, config: Config) -> Generator[Event, None, None]:
-    """The same events, with films on the side; closing it closes them."""
-    filmer = Filmer(folder, config)
-    with closing(filmer), closing(events):
-        for event in events:
-            yield event
-            if isinstance(event, Settled) and (told := filmer.on(event)) is not None:
-                yield Notice(told)

@@ -7,11 +7,9 @@ files. Drawing never stops a run: where it fails, a notice says so and no more i
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import math
 import time
-from collections.abc import Generator
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +21,7 @@ from courtside.engines.host_engine import HostEngine
 from courtside.engines.jax_engine import JaxEngine
 from courtside.errors import describe_error
 from courtside.hosts.base import ShowsScreens
-from courtside.runs.events import Event, Notice, Settled
+from courtside.runs.events import Event, Settled
 from courtside.runs.png import encode_png
 from courtside.runs.stage import StageWriter
 from courtside.runs.wall_layout import FILE, GAP, MAX_SCREENS, grid
@@ -40,17 +38,24 @@ WIDEST = 2_000
 
 
 class Wall:
-    """Draws whenever it is time to."""
+    """Draws whenever it is time to: between steps where the envs are stepped outside JAX, since an update of them may take
+    minutes, and between chunks."""
 
     def __init__(self, engine: Engine | ShowsScreens, folder: Path, singly: bool = False) -> None:
-        self._engine = engine if isinstance(engine, ShowsScreens) else None
+        self._engine, self._stage = engine if isinstance(engine, ShowsScreens) else None, find_stage(engine, folder)
+        if isinstance(engine, HostEngine):
+            engine.on_pause = self.draw
         self._folder, self._singly, self._due = folder, singly, -math.inf
         self._trouble: str | None = None
 
-    def take_trouble(self) -> str | None:
-        """What went wrong and was not told yet; after it nothing more is drawn."""
-        trouble, self._trouble = self._trouble, None
-        return trouble
+    def on(self, event: Event) -> list[str]:
+        """Draw if it is time to; returns what went wrong and was not told yet: after it nothing more is drawn."""
+        trouble = None
+        if isinstance(event, Settled):
+            self.draw()
+            trouble = self._stage.show(event.state, event.step, event.is_last) if self._stage else None
+        troubles, self._trouble = [*filter(None, (self._trouble, trouble))], None
+        return troubles
 
     def draw(self) -> None:
         """Replace the files if that is due."""
@@ -73,23 +78,6 @@ class Wall:
             self._trouble = f"The envs' screens cannot be drawn ({describe_error(error)}), so {FILE} stays as it is; the run goes on."
         done = time.monotonic()
         self._due = done + max(EVERY_SECONDS, PAUSE * (done - begun))
-
-
-def with_wall(
-    events: Generator[Event, None, None], engine: Engine | ShowsScreens, folder: Path, singly: bool = False
-) -> Generator[Event, None, None]:
-    """The same events, and at quiet moments a wall: between steps where the envs are stepped outside JAX, since an update of
-    them may take minutes, and between chunks. Closing it closes them."""
-    wall, stage = Wall(engine, folder, singly), find_stage(engine, folder)
-    if isinstance(engine, HostEngine):
-        engine.on_pause = wall.draw
-    with contextlib.closing(events):
-        for event in events:
-            if isinstance(event, Settled):
-                wall.draw()
-            told = stage.show(event.state, event.step, event.is_last) if stage and isinstance(event, Settled) else None
-            yield from map(Notice, filter(None, (wall.take_trouble(), told)))
-            yield event
 
 
 def find_stage(engine: Engine | ShowsScreens, folder: Path) -> StageWriter | None:

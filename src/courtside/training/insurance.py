@@ -125,12 +125,13 @@ def is_pause(config: Config, update: int) -> bool:
 
 
 class Insurance:
-    """Watches one run; `loop.run` shows it every row and asks it at every pause."""
+    """Watches one run; `loop.run` shows it every row and asks it at every pause, as its guard."""
 
     def __init__(
         self, run_dir: Path, config: Config, engine: JaxEngine, meta: dict[str, Any], account: Account
     ) -> None:
         self.run_dir, self.config, self.engine, self.meta, self.account = run_dir, config, engine, meta, account
+        self.period = period(config)
         self.returns: list[float] = []
         self.episodes: list[float] = []
         self.saw(runlog.read_rows(run_dir))

@@ -6,14 +6,15 @@
 Each turn runs one chunk of updates, about half a second of work, in one compiled program (Rollout Phase in `rollout`,
 Learning Phase in `algos.ppo` or `algos.mad4pg`) and yields what came of it. Terminal, log, checkpoint and verdict are
 consumers outside (`session` wires them). Nothing here reads them, and nothing they do can change the numbers: chunk
-lengths follow the clock, but the program does the same arithmetic however its updates are grouped.
+lengths follow the clock, but the program does the same arithmetic however its updates are grouped. Three may: `turns` change
+settings, `watch` ends the run at a score, a `guard` sends it back; each does so between chunks, at updates that are fixed.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import equinox as eqx
@@ -49,9 +50,7 @@ from courtside.settings.metric_names import (
     std_of,
 )
 from courtside.settings.turns import Turn, Turns, late_turns, words_of
-from courtside.training import insurance as insurances
 from courtside.training import stopping
-from courtside.training.insurance import Insurance
 from courtside.training.saving import disk_mb
 from courtside.training.stopping import ScoreWatch
 from courtside.types import TrainState
@@ -71,7 +70,7 @@ def run(
     *,
     engine: Engine | None = None,
     state: TrainState | None = None,
-    insurance: Insurance | None = None,
+    guard: Guard | None = None,
     watch: ScoreWatch | None = None,
     turns: Turns | None = None,
 ) -> Generator[Event, None, None]:
@@ -91,7 +90,7 @@ def run(
         yield from compile_engine(engine)
         state = engine.init() if state is None else state
         watch, turns = ScoreWatch(config) if watch is None else watch, Turns(config) if turns is None else turns
-        yield from _updates(config, engine, state, insurance, watch, turns)
+        yield from _updates(config, engine, state, guard, watch, turns)
     finally:
         engine.close()
 
@@ -127,23 +126,17 @@ def compile_engine(engine: Compiles) -> Iterator[Event]:
 
 
 def _updates(
-    config: Config, engine: Engine, state: TrainState, insurance: Insurance | None, watch: ScoreWatch, turns: Turns
+    config: Config, engine: Engine, state: TrainState, guard: Guard | None, watch: ScoreWatch, turns: Turns
 ) -> Iterator[Event]:
-    """Chunk after chunk until the run is over, with an evaluation wherever one is due.
-
-    An insured run may be sent back at a pause: then `state` is an earlier one from there on.
-    """
-    update, pace, begun, warned = (
-        int(state.update),
-        Pace(engine.chunk_factor, engine.chunk_grain),
-        time.perf_counter(),
-        False,
-    )
+    """Chunk after chunk until the run is over, with an evaluation wherever one is due."""
+    update, warned, begun = int(state.update), False, time.perf_counter()
+    pace = Pace(engine.chunk_factor, engine.chunk_grain)
+    periods = (guard.period,) if guard else ()
     while not is_over(config, update, watch):
         if (news := turns.take_new(update)) is not None:
             engine.use(news[0])
             yield from tell_turns(news[1], config)
-        num_updates = pace.next_length(updates_until_pause(config, update, turns), update)
+        num_updates = pace.next_length(updates_until_pause(config, update, turns, periods), update)
         state, rows, seconds = run_timed(engine, pace, state, num_updates)
         records = make_records(rows, update, config.batch_size)
         update += num_updates
@@ -160,8 +153,8 @@ def _updates(
             state, event = _evaluate(config, engine, state, update)
             yield from map(Notice, engine.notices())
             yield event
-        if insurance is not None and watch.stop is None:
-            state = yield from insurance.check(state, records)
+        if guard is not None and watch.stop is None:
+            state = yield from guard.check(state, records)
             update = int(state.update)
             watch.go_back(update)
         yield Settled(update * config.batch_size, update, state, is_over(config, update, watch))
@@ -189,11 +182,10 @@ def tell_turns(made: list[Turn], config: Config) -> Iterator[Turned]:
         yield Turned(turn.update * config.batch_size, turn.update, words_of(turn))
 
 
-def updates_until_pause(config: Config, update: int, turns: Turns) -> int:
-    """Updates until the next evaluation, snapshot, turn of a setting, insurance check, look at the score or the end: chunks
-    stop there, so that all of them fall on the same updates always."""
-    parts = (config.eval_updates, snapshots.period(config), insurances.period(config), stopping.period(config))
-    periods = filter(None, parts)
+def updates_until_pause(config: Config, update: int, turns: Turns, more: Sequence[int] = ()) -> int:
+    """Updates until the next evaluation, snapshot, turn of a setting, look at the score, pause of `more` periods or the end:
+    chunks stop there, so that all of them fall on the same updates always."""
+    periods = filter(None, (config.eval_updates, snapshots.period(config), stopping.period(config), *more))
     ends = (config.num_updates - update, turns.until_next(update) or config.num_updates)
     return min([*ends, *(every - update % every for every in periods)])
 
@@ -271,6 +263,17 @@ def refuse_bad_reward(config: Config, records: list[dict[str, Any]]) -> None:
             f"{config.env.env_id} paid a reward of {bad['charts/reward']} in update {bad['update']}, but a reward must be a "
             f"finite number; `courtside check {config.env.env_id}` may show where it comes from."
         )
+
+
+class Guard(Protocol):
+    """Whoever may send a run back to an earlier state (`training.insurance`)."""
+
+    period: int
+    """Updates between two checks."""
+
+    def check(self, state: TrainState, rows: Iterable[dict[str, Any]]) -> Generator[Event, None, TrainState]:
+        """Take the newest rows, tell what is done, and return the state to go on from."""
+        ...
 
 
 class Compiles(Protocol):

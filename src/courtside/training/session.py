@@ -199,7 +199,7 @@ def _drive(
     saver = Saver(log.folder, config, pipeline_of(config, engine), fit.tree_mb(engine.template()))
     insurer = _insure(config, engine, saver, account)
     course, turns = _Course(config, log, saver, done), Turns(config)
-    updates = run_training(config, engine=engine, state=state, insurance=insurer, watch=watch, turns=turns)
+    updates = run_training(config, engine=engine, state=state, guard=insurer, watch=watch, turns=turns)
     wall, filmer = Wall(engine, log.folder, config.run.screens), Filmer(log.folder, config)
     begun = time.perf_counter()
     with Signals() as signals, contextlib.closing(log), contextlib.closing(filmer), contextlib.closing(updates):

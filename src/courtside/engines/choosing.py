@@ -13,7 +13,7 @@ from jaxtyping import Array
 
 from courtside.algos import team
 from courtside.algos.team import Team
-from courtside.engines.rollout import DeviceRows
+from courtside.engines.host_rollout import DeviceRows
 from courtside.types import Rollout, Said, TrainState
 
 

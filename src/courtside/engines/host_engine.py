@@ -27,9 +27,10 @@ from courtside.engines.choosing import Acting, ActionChooser, join_said, memorie
 from courtside.engines.env_sets import EnvSets
 from courtside.engines.episodes import Episodes
 from courtside.engines.fit import can_share
+from courtside.engines.host_rollout import DeviceRows, HostColumns, Shift, collect_host
 from courtside.engines.overlapping import GRAIN, Overlap, is_in_step
 from courtside.engines.playing import HostPlayer
-from courtside.engines.rollout import DeviceRows, HostColumns, Turn, collect_host, summarize_episodes
+from courtside.engines.rollout import summarize_episodes
 from courtside.errors import ConfigError
 from courtside.hosts.base import Host, ShowsScreens
 from courtside.hosts.facts import can_pack
@@ -227,9 +228,9 @@ class HostEngine:
             self._features = np.array(host.reset(self._episode_seed(int(state.update))))
             state = team.cut_episodes(self.team, state)  # those that a kill cut off do not go on in the new ones
         key, noise = self._draw(state.key, self.team.num_steps)
-        choosers, turns = self._make_turns(host, state, noise)
+        choosers, shifts = self._make_shifts(host, state, noise)
         got = collect_host(
-            turns,
+            shifts,
             self.team,
             self._features,
             self.team.num_steps,
@@ -244,12 +245,12 @@ class HostEngine:
         self._rollout_seconds += time.perf_counter() - start
         return state, key, rollout
 
-    def _make_turns(
+    def _make_shifts(
         self, host: Host, state: TrainState, noise: Sequence[Array]
-    ) -> tuple[list[ActionChooser], list[Turn]]:
-        """One turn, or one for each shift; policies that remember have no shifts."""
+    ) -> tuple[list[ActionChooser], list[Shift]]:
+        """One of all envs, unless they are cut into several; policies that remember have one."""
         parts = zip(host.parts, host.rows, strict=True) if isinstance(host, Shifts) else [(host, slice(None))]
-        choosers, turns, kept = [], [], self._find_kept()
+        choosers, shifts, kept = [], [], self._find_kept()
         drawn: Any = noise if kept else [np.asarray(part) for part in noise]
         for part, rows in parts:
             own = drawn if kept else [x[:, rows] for x in drawn]
@@ -259,8 +260,8 @@ class HostEngine:
             value = choose.value_of if self._keeps_bytes else None
             note = functools.partial(choose.note_ends, self._note_ends) if self.team.is_recurrent else None
             choosers.append(choose)
-            turns.append(Turn(part, choose, value, note, rows))
-        return choosers, turns
+            shifts.append(Shift(part, choose, value, note, rows))
+        return choosers, shifts
 
     def _episode_seed(self, update: int) -> int:
         """Seed of the envs: the run's own at the start, another one where a resumed run restarts its episodes."""

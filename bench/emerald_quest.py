@@ -41,7 +41,7 @@ CONFIG = Config(
         env_options=("reward_scale=0.1", "radius=1", "explore_rew=0.5", "trajectories=0"),
     ),
     net=NetConfig(activation="relu", shared_torso=True, torso="cnn", cnn_features=256),
-    ppo=PPOConfig(
+    learning=PPOConfig(
         num_steps=128, num_minibatches=4, update_epochs=3, learning_rate="linear(5e-4, 5e-5)", gamma=0.96,
         gae_lambda=0.95, clip_coef="0.2", ent_coef="linear(0.03, 0.003)", vf_coef=0.5, clip_vloss=False,
     ),

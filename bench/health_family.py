@@ -32,7 +32,7 @@ def climb(algo: Algo) -> Config:
         run=RunConfig(algo=algo, total_timesteps=12_800),
         env=EnvConfig(env_id="health_worlds:hills", num_envs=8),
         net=NetConfig(hidden_sizes=(64, 64), activation="relu"),
-        mad4pg=MAD4PGConfig(
+        learning=MAD4PGConfig(
             num_steps=8, updates_per_step=0.5, gamma=0.95, rollout=3, pretrain=2_000, batch_size=64, buffer_size=30_000,
             actor_learn_rate="3e-4", critic_learn_rate="2e-3", tau=0.02, vmin=-21.0, vmax=21.0, num_atoms=51,
             e="linear(1, 0.1)", anneal="schedule", l2=1e-3,

@@ -25,7 +25,7 @@ ACROBOT = Config(
     preset="acrobot",
     run=RunConfig(total_timesteps=300_000),
     env=EnvConfig(env_id="acrobot", num_envs=16),
-    ppo=PPOConfig(learning_rate="1e-3"),
+    learning=PPOConfig(learning_rate="1e-3"),
     thresholds=(Threshold(RETURN, ">=", -100.0, source="Gymnasium's reward threshold of Acrobot-v1"),),
 )
 BASES: dict[str, Config] = {name: config for name, (_, config) in PRESETS.items()} | {"acrobot": ACROBOT}

@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 from rich.console import Console
 
-from courtside.cli.settings import SIZES, meanings, memory_line, setting_rows, settings_lines, settings_table
+from courtside.cli.settings import meanings, memory_line, setting_rows, settings_lines, settings_table
 from courtside.runs.events import Started
 from courtside.settings.config import Config, EnvConfig, RunConfig, override
 from courtside.settings.groups import Algo
@@ -17,7 +17,7 @@ def test_every_setting_and_size_is_there_once_with_a_meaning(algo):
     config = override(Config(), algo=algo)
     rows, parts = setting_rows(config), ("run", "env", "net", config.family)
     settings = [f.name for part in parts for f in dataclasses.fields(getattr(config, part))]
-    assert sorted(row.name for row in rows) == sorted({*settings, *SIZES[config.family]})
+    assert sorted(row.name for row in rows) == sorted({*settings, *config.traits.sizes})
     assert all(row.meaning for row in rows)
 
 

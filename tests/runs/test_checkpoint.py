@@ -321,7 +321,7 @@ def test_other_dtype(saved):
 
 def test_other_preprocessing_is_refused_with_the_difference(saved):
     spec = dataclasses.replace(SPEC, observation=Box(-1.0, 2.0, (4,)))
-    other = pipeline.describe_pipeline(Config(ppo=PPOConfig(norm_obs=True)), spec)
+    other = pipeline.describe_pipeline(Config(learning=PPOConfig(norm_obs=True)), spec)
     with pytest.raises(CheckpointError) as caught:
         load(saved, make_state(hidden=16), other)
     message = str(caught.value)

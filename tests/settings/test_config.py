@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from courtside.errors import ConfigError
-from courtside.settings.checks import nearest_divisor
 from courtside.settings.config import (
     Config,
     EnvConfig,
@@ -23,6 +22,7 @@ from courtside.settings.config import (
     override,
     to_json,
 )
+from courtside.settings.learning import nearest_divisor
 from courtside.settings.presets import PRESETS
 from courtside.settings.schedules import Schedule
 from courtside.settings.values import unknown_name
@@ -118,9 +118,9 @@ def test_sizes_of_the_replay_must_fit_each_other(sizes, expected):
     assert expected in message(override(REPLAY, **sizes))
 
 
-def test_only_the_family_of_the_run_is_looked_at():
-    dataclasses.replace(REPLAY, ppo=PPOConfig(num_minibatches=0)).validate()
-    dataclasses.replace(Config(), mad4pg=MAD4PGConfig(num_atoms=0)).validate()
+def test_a_run_has_the_settings_of_its_own_family_alone():
+    assert dataclasses.replace(REPLAY, learning=PPOConfig(num_minibatches=0)).learning == MAD4PGConfig()
+    assert dataclasses.replace(Config(), learning=MAD4PGConfig(num_atoms=0)).learning == PPOConfig()
     override(REPLAY, algo="maddpg", vmin=2.0, num_atoms=1, update_type="hard").validate()
 
 
@@ -195,7 +195,8 @@ def test_derived_sizes():
 )
 def test_algorithms_differ_in_two_switches(algo, off_policy, distributional, central):
     config = override(Config(), algo=algo)
-    assert (config.is_off_policy, config.is_distributional, config.has_central_critic) == (
+    traits = config.traits
+    assert (traits.has_replay, traits.predicts_distribution, config.has_central_critic) == (
         off_policy,
         distributional,
         central,

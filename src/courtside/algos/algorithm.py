@@ -31,7 +31,7 @@ def algorithm_of(setup: Setup) -> ModuleType:
 
 def make_hyper(config: Config) -> Hyper:
     """Rates and coefficients of a run."""
-    return mad4pg.make_hyper(config) if config.is_off_policy else ppo.make_hyper(config)
+    return mad4pg.make_hyper(config) if config.traits.has_replay else ppo.make_hyper(config)
 
 
 def memory_at_rest(setup: Setup, num_envs: int) -> Any:
@@ -63,7 +63,7 @@ def decode(setup: Setup, action: Any, xp: Any = np) -> Any:
 
 def check_action(config: Config, env_id: str, action: Space) -> None:
     """Refuse an action space that a deterministic policy cannot act in."""
-    if not config.is_off_policy:
+    if not config.traits.has_replay:
         return
     name, wanted = config.run.algo, "a Box of numbers with a lowest and a highest value"
     if not isinstance(action, Box):

@@ -140,18 +140,18 @@ def make_setup(
         norm_obs=learning.norm_obs,
         norm_reward=ppo.norm_reward,
         early_stop="off" if ppo.target_kl is None else ppo.target_kl_mode,
-        off_policy=_make_off_policy(config) if config.is_off_policy else None,
+        off_policy=_make_off_policy(config) if config.traits.has_replay else None,
     )
 
 
 def may_pack(config: Config) -> bool:
     """Whether bytes can wait until the network: a replay keeps numbers, and running statistics are made of numbers."""
-    return not config.is_off_policy and not config.learning.norm_obs
+    return not config.traits.has_replay and not config.learning.norm_obs
 
 
 def _check_sight(config: Config, observation: Space, num_agents: int) -> None:
     """Refuse a CNN where there is no image, and what cannot be had with one."""
-    image = None if config.is_off_policy else image_of(config.net, observation)
+    image = None if config.traits.has_replay else image_of(config.net, observation)
     if config.net.torso == "cnn" and image is None:
         raise ConfigError(
             f"--torso is cnn, but an agent here sees {spaces.describe(observation)}, and a CNN needs an image: a uint8 box of "
@@ -173,7 +173,7 @@ def _make_off_policy(config: Config) -> OffPolicy:
         gradient_steps=config.gradient_steps,
         batch_size=learning.batch_size,
         capacity=learning.buffer_size,
-        num_atoms=learning.num_atoms if config.is_distributional else None,
+        num_atoms=learning.num_atoms if config.traits.predicts_distribution else None,
         noise=learning.noise,
         anneal_window=learning.anneal_window,
         prioritized=learning.prioritized,

@@ -81,7 +81,7 @@ def make_team(config: Config, spec: EnvSpec, packed: bool = False) -> Team:
         make_setup(config, *each[agents[0]], spec.num_agents, tuple(agents), packed, width, _alike(spec, agents[0]))
         for agents in members.values()
     )
-    joint = sum(spaces.feature_size(action) for _, action in each) if config.is_off_policy else 0
+    joint = sum(spaces.feature_size(action) for _, action in each) if config.traits.has_replay else 0
     return Team(
         tuple(dataclasses.replace(group, joint_action_size=joint) for group in groups), spec.names, config.env.score_cap
     )

@@ -36,32 +36,6 @@ from courtside.settings.metric_names import (
     ranking_metric,
 )
 
-SHOWN = {
-    "ppo": {
-        "return": RETURN,
-        "length": "charts/episodic_length",
-        "entropy": "losses/entropy",
-        "approx_kl": "losses/approx_kl",
-        "clipfrac": "losses/clipfrac",
-        "explained_variance": "losses/explained_variance",
-        "value_loss": "losses/value_loss",
-        "policy_loss": "losses/policy_loss",
-        "learning_rate": "charts/learning_rate",
-    },
-    "mad4pg": {
-        "return": RETURN,
-        "length": "charts/episodic_length",
-        "actor_loss": "losses/actor_loss",
-        "critic_loss": "losses/critic_loss",
-        "value_mean": "losses/value_mean",
-        "value_std": "losses/value_std",
-        "td_error": "losses/td_error",
-        "noise_scale": "charts/noise_scale",
-        "replay": "replay/size",
-        "learning_steps": LEARNING_STEPS,
-    },
-}
-"""Family -> name on the screen -> key of the metric."""
 RUNNING = ("charts/learning_rate", "charts/noise_scale", "replay/size", LEARNING_STEPS)
 """What is shown as it stands now; losses of a replay are too many and too noisy for that."""
 
@@ -70,6 +44,11 @@ WARM_UP = 1.0
 """A first chunk of fewer seconds tells nothing of the pace: it is a single update, and programs run for the first time."""
 SLOW_EVALUATION = 2.0
 """Seconds from which on an evaluation is announced."""
+
+
+def shown_of(config: Config) -> dict[str, str]:
+    """Name on the screen -> key of the metric."""
+    return {"return": RETURN, "length": "charts/episodic_length", **config.traits.shown}
 
 
 @dataclass
@@ -90,9 +69,9 @@ class Board:
     """Steps and seconds of the newest chunks, about two seconds in all: single chunks vary too much to be read."""
     rollout_share: float | None = None
     has_progress: bool = False
-    shown: dict[str, str] = field(default_factory=lambda: dict(SHOWN["ppo"]))
+    shown: dict[str, str] = field(default_factory=lambda: shown_of(Config()))
     """Name on the screen -> key of the metric, for the run's own algorithm."""
-    metrics: dict[str, float | None] = field(default_factory=lambda: dict.fromkeys(SHOWN["ppo"]))
+    metrics: dict[str, float | None] = field(default_factory=lambda: dict.fromkeys(shown_of(Config())))
     """Name on the screen -> newest value."""
     evaluation: float | None = None
     best: float | None = None
@@ -132,16 +111,20 @@ class Board:
         return sum(steps for steps, _ in self.recent) / seconds if seconds else None
 
     @property
+    def has_replay(self) -> bool:
+        return self.config is not None and self.config.traits.has_replay
+
+    @property
     def learning_steps_per_second(self) -> float | None:
         """Gradient steps, all members' together in a population; None where the algorithm does not count them."""
-        if self.config is None or not self.config.is_off_policy or self.steps_per_second is None:
+        if self.config is None or not self.has_replay or self.steps_per_second is None:
             return None
         return self.steps_per_second * self.config.gradient_steps / self.config.batch_size * self.learned
 
     @property
     def filling(self) -> tuple[int, int] | None:
         """Entries in the replay and those that learning waits for; None once it learns."""
-        if self.config is None or not self.config.is_off_policy or self.metrics["learning_steps"] != 0:
+        if self.config is None or not self.has_replay or self.metrics["learning_steps"] != 0:
             return None
         return int(self.metrics["replay"] or 0), self.config.mad4pg.pretrain
 
@@ -204,7 +187,7 @@ class Board:
         self.step = self.first_step = event.update * event.config.batch_size
         self.paced_from = (self.step, 0.0)
         self.tracker = VerdictTracker(event.config.thresholds)
-        self.shown = dict(SHOWN[event.config.family])
+        self.shown = shown_of(event.config)
         self.metrics = dict.fromkeys(self.shown)
         self.best = event.best_score
         self.phase = "starting ..."
@@ -231,9 +214,8 @@ class Board:
         for name, key in (("score", SCORE), ("game_score", GAME_SCORE)):
             if rows and key in rows[-1] and name not in self.shown:
                 self.shown, self.metrics = {name: key} | self.shown, {name: None} | self.metrics
-        is_off_policy = self.config is not None and self.config.is_off_policy
         for name, key in self.shown.items():
-            value = newest(rows, key, is_mean=is_off_policy and key not in RUNNING)
+            value = newest(rows, key, is_mean=self.has_replay and key not in RUNNING)
             if value is not None or not is_per_episode(key):
                 self.metrics[name] = value
         self.learned = sum(has_learned(row) for row in rows) / max(1, len(rows))

@@ -11,6 +11,7 @@ from courtside.cli.arguments import Parser, add_trust, whole_number
 from courtside.cli.flags import refuse_settings
 from courtside.cli.member import add_member, find_trained
 from courtside.errors import CheckpointError, ConfigError
+from courtside.settings.algorithms import ALGORITHMS
 from courtside.settings.config import MAX_SEED
 from courtside.settings.numbers import count, figure
 
@@ -130,7 +131,7 @@ def make_parser() -> Parser:
 
 def chosen(result: Any) -> str:
     """How actions were chosen."""
-    if result.algo != "ppo":
+    if not ALGORITHMS[result.algo].draws_actions:
         return "the actor's own actions" if len(result.agents) == 1 else "the actors' own actions"
     return "deterministic actions" if result.deterministic else "sampled actions"
 

@@ -20,15 +20,11 @@ from courtside.runs.trust import admit_base
 from courtside.settings.config import (
     ALIASES,
     Config,
-    EnvConfig,
-    MAD4PGConfig,
-    NetConfig,
-    PPOConfig,
-    RunConfig,
     foreign_setting,
     group_types,
     owner_of,
     setting_hints,
+    with_groups,
 )
 from courtside.settings.presets import changed_task_notes, find_base
 from courtside.settings.values import NO, WORD_LISTS, YES, merge_words, wanted
@@ -64,29 +60,6 @@ FORMS = {
 """Part of a flag -> one of its words, and what it is made of."""
 
 
-@dataclass(frozen=True)
-class PPOFlags:
-    """What can be set on the command line of a run with PPO: the groups of the help page."""
-
-    run: RunConfig
-    env: EnvConfig
-    net: NetConfig
-    ppo: PPOConfig
-
-
-@dataclass(frozen=True)
-class MAD4PGFlags:
-    """What can be set on the command line of a run with DDPG, D4PG, MADDPG or MAD4PG."""
-
-    run: RunConfig
-    env: EnvConfig
-    net: NetConfig
-    mad4pg: MAD4PGConfig
-
-
-Flags = PPOFlags | MAD4PGFlags
-
-
 @dataclass
 class CommandLine:
     """A command line taken apart."""
@@ -108,8 +81,7 @@ def read_config(args: list[str]) -> tuple[Config, list[str]]:
         parse(["--help"], base)
     admit_base(line.preset, base, {name: words[0] for name, words in line.values.items() if words})
     sort_families(line, base)
-    flags = parse_line(line, base)
-    config = dataclasses.replace(base, **{part.name: getattr(flags, part.name) for part in dataclasses.fields(flags)})
+    config = with_groups(base, parse_line(line, base))
     config.validate()
     if config.run.require_pass and not config.thresholds:
         raise ConfigError(
@@ -121,9 +93,9 @@ def read_config(args: list[str]) -> tuple[Config, list[str]]:
 
 def sort_families(line: CommandLine, base: Config) -> None:
     """Refuse flags of the family that the run does not train with; CleanRL's --batch-size has no effect on PPO."""
-    if not base.is_off_policy and line.values.pop("batch_size", None):
+    known = {name for group in base.groups.values() for name in setting_hints(type(group))}
+    if "batch_size" not in known and line.values.pop("batch_size", None):
         line.unused.append("--batch-size")
-    known = {name for part in ("run", "env", "net", base.family) for name in setting_hints(group_types()[part])}
     if faults := [foreign_setting(name, base, line.typed[name]) for name in line.values if name not in known]:
         raise ConfigError(" ".join(faults))
 
@@ -225,8 +197,8 @@ def _plain(word: str, kind: Any) -> str:
     return "None" if word.lower() == "none" and type(None) in get_args(kind) else word
 
 
-def parse_line(line: CommandLine, base: Config) -> Flags:
-    """Turn the words into typed settings, or name the one that does not fit its type."""
+def parse_line(line: CommandLine, base: Config) -> dict[str, Any]:
+    """Turn the words into typed settings, group by group, or name the one that does not fit its type."""
     words = {name: _words(name, _with_base(name, values, base)) for name, values in line.values.items()}
     try:
         return parse([word for flag in words.values() for word in flag], base)
@@ -240,7 +212,7 @@ def _with_base(name: str, values: list[str], base: Config) -> list[str]:
     if setting_types()[name] not in WORD_LISTS:
         return values
     group, _ = owner_of(name, base)
-    return list(merge_words(getattr(getattr(base, group), name), values))
+    return list(merge_words(getattr(base.groups[group], name), values))
 
 
 def _words(name: str, values: list[str]) -> list[str]:
@@ -259,7 +231,7 @@ def _parses(words: list[str], base: Config) -> bool:
     return True
 
 
-def parse(words: list[str], base: Config) -> Flags:
+def parse(words: list[str], base: Config) -> dict[str, Any]:
     """Let tyro read words in its own spelling; leaves the program on an error, and on --help after printing it."""
     import tyro
 
@@ -268,17 +240,20 @@ def parse(words: list[str], base: Config) -> Flags:
         "decides the last group; `courtside presets` lists all. A run's folder in its place repeats that run; --trust uses the "
         "code that one from elsewhere names."
     )
-    kind = MAD4PGFlags if base.is_off_policy else PPOFlags
+    kind = dataclasses.make_dataclass(
+        "Flags", [(name, type(group)) for name, group in base.groups.items()], frozen=True
+    )
     # tyro explains an error in a box of many lines; ours is the sentence of `_type_fault`.
     with contextlib.redirect_stderr(io.StringIO()):
-        return tyro.cli(
+        flags = tyro.cli(
             kind,
             prog="courtside train [PRESET | RUN_FOLDER]",
             description=about,
             args=words,
-            default=kind(base.run, base.env, base.net, base.learning),  # pyright: ignore[reportArgumentType]
+            default=kind(**base.groups),
             config=(tyro.conf.OmitArgPrefixes,),
         )
+    return vars(flags)
 
 
 def _type_fault(name: str, line: CommandLine) -> str:

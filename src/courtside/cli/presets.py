@@ -45,20 +45,19 @@ def find_one(preset: str) -> dict[str, tuple[str, Config]]:
 
 def settings(chosen: dict[str, tuple[str, Config]]) -> list[str]:
     """What the presets set other than the plain defaults, a line each; without what `describe` tells."""
-    pairs = [(part, config) for _, config in chosen.values() for part in ("run", "env", "net", config.family)]
+    groups = [group for _, config in chosen.values() for group in config.groups.values()]
     return [
         f"  sets {field.name} to {' '.join(map(str, value)) if isinstance(value, tuple) else value}"
-        for part, config in pairs
-        for field in dataclasses.fields(getattr(config, part))
-        if field.name not in DESCRIBED
-        and (value := getattr(getattr(config, part), field.name)) != getattr(getattr(Config(), part), field.name)
+        for group in groups
+        for field in dataclasses.fields(group)
+        if field.name not in DESCRIBED and (value := getattr(group, field.name)) != field.default
     ]
 
 
 def describe(name: str, about: str, config: Config) -> list[str]:
     """A preset in a few lines."""
     title = f"{name} (default)" if name == DEFAULT else name
-    algo = f", {config.run.algo}" if config.is_off_policy else ""
+    algo = "" if config.run.algo == Config().run.algo else f", {config.run.algo}"
     num_steps = config.learning.num_steps
     sizes = f"{config.env.num_envs} envs x {num_steps} step{'s' * (num_steps != 1)}{algo}"
     lines = [title, f"  {about}", f"  {config.env.env_id}, {count(config.run.total_timesteps)} steps, {sizes}"]

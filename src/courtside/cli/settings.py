@@ -17,19 +17,6 @@ from courtside.settings.numbers import count, megabytes
 from courtside.settings.presets import PRESETS
 from courtside.settings.values import field_docs
 
-SIZES = {
-    "ppo": (
-        "num_envs", "num_steps", "batch_size", "num_minibatches", "minibatch_size", "total_timesteps", "num_updates",
-        "update_epochs",
-    ),
-    "mad4pg": (
-        "num_envs", "num_steps", "total_timesteps", "num_updates", "updates_per_step", "gradient_steps", "batch_size",
-        "buffer_size", "pretrain",
-    ),
-}  # fmt: skip
-"""The sizes of a run of each family in the order in which one leads to the next; shown first, and only there."""
-
-
 MUCH_MB = 100.0
 """From here on it is said what a run will take on disk."""
 
@@ -53,17 +40,17 @@ def setting_rows(config: Config) -> list[Row]:
     # A preset file is not at hand any more: nothing is marked.
     other = Config() if config.preset == "custom" else config
     base = PRESETS[config.preset][1] if config.preset in PRESETS else other
-    parts, sizes = ("run", "env", "net", config.family), SIZES[config.family]
-    owners = {f.name: part for part in parts for f in fields(getattr(config, part))}
+    sizes = config.traits.sizes
+    owners = {f.name: part for part, group in config.groups.items() for f in fields(group)}
     rows = [_row("sizes", owners.get(name, ""), name, config, base) for name in sizes]
     return rows + [_row(part, part, name, config, base) for name, part in owners.items() if name not in sizes]
 
 
 def _row(heading: str, part: str, name: str, config: Config, base: Config) -> Row:
     """`part` is the group that holds the setting; empty for a size that is derived, which no preset sets."""
-    owner = getattr(config, part) if part else config
+    owner = config.groups[part] if part else config
     value = _in_force(config, owner, name)
-    preset_value = _in_force(base, getattr(base, part), name) if part else value
+    preset_value = _in_force(base, base.groups.get(part) or type(owner)(), name) if part else value
     return Row(heading, name, value, meanings(type(owner))[name], None if preset_value == value else preset_value)
 
 

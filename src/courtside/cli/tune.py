@@ -11,7 +11,8 @@ from typing import Any
 from courtside.cli.arguments import Parser, add_trust, pull_words, whole_number
 from courtside.cli.flags import read_config, split
 from courtside.errors import ConfigError
-from courtside.settings.config import FAMILIES, Config
+from courtside.settings.algorithms import learning_groups
+from courtside.settings.config import Config
 from courtside.settings.presets import PRESETS
 
 ABOUT = """Search for settings that pass the preset's verdict, in stages: many short runs, fewer longer
@@ -146,7 +147,7 @@ def read_rows(path: Path) -> tuple[str, dict[str, Any]]:
         raise ConfigError(f"--compare {path} cannot be read: {error}.") from error
     if not isinstance(record, dict):
         raise ConfigError(f'--compare {path} must be a JSON object of settings, such as {{"gamma": 0.98}}.')
-    if set(FAMILIES) & set(record):
+    if set(learning_groups()) & set(record):
         from courtside.settings.presets.files import read_preset
 
         record = flatten(read_preset(path).config)

@@ -152,7 +152,7 @@ def live_figures(board: Board) -> list[tuple[str, str]]:
 def learning_figures(board: Board, names: list[str]) -> list[tuple[str, str]]:
     """How it learns; a predicted value in one figure with its spread, a replay by how full it is."""
     shown = {name: figure(board.metrics[name]) for name in names}
-    if board.config is None or not board.config.is_off_policy:
+    if board.config is None or not board.has_replay:
         return list(shown.items())
     value = "-" if board.metrics["value_mean"] is None else f"{shown['value_mean']} ± {shown['value_std']}"
     told = {

@@ -73,11 +73,11 @@ def _sessions(run: Path) -> list[Row]:
 def describe_settings(config: Config) -> list[dict[str, Any]]:
     """Every setting with its help, and whether it is another one than the preset's."""
     base = PRESETS[config.preset][1] if config.preset in PRESETS else Config()
-    return [row for group in ("run", "env", "net", config.family) for row in _describe_group(group, config, base)]
+    return [row for group, own in config.groups.items() for row in _describe_group(group, own, base.groups.get(group))]
 
 
-def _describe_group(group: str, config: Config, base: Config) -> list[dict[str, Any]]:
-    own, usual = getattr(config, group), getattr(base, group)
+def _describe_group(group: str, own: Any, base: Any) -> list[dict[str, Any]]:
+    usual = type(own)() if base is None else base
     docs = read_docs(type(own))
     return [
         {

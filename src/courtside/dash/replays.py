@@ -135,7 +135,7 @@ def describe(engine: JaxEngine, loaded: loading.LoadedRun, trace: Trace) -> dict
         "fps": find_fps(engine.env), "agents": list(engine.spec.names), "reward": _rows(trace.rewards[:length]),
         "value": None, "actions": None, "atoms": None,
     }  # fmt: skip
-    judge = _judge_family if loaded.config.is_off_policy else _judge_ppo
+    judge = _judge_choices if loaded.config.traits.has_actor_critic else _judge_family
     return told | judge(engine, loaded, trace, length)
 
 
@@ -148,7 +148,7 @@ def _rows(numbers: np.ndarray) -> list[list[float | None]]:
     return [listed(np.asarray(row, np.float64)) for row in numbers]
 
 
-def _judge_ppo(engine: JaxEngine, loaded: loading.LoadedRun, trace: Trace, length: int) -> dict[str, Any]:
+def _judge_choices(engine: JaxEngine, loaded: loading.LoadedRun, trace: Trace, length: int) -> dict[str, Any]:
     """What was expected and how likely each choice was, step by step with what is remembered."""
     learners, policies = engine.team, loaded.policies
 

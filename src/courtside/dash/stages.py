@@ -88,7 +88,8 @@ class Troupe:
     def _think(self, obs: Any, count: int) -> list[dict[str, Any]]:
         """What the newest saved policy says; nothing of policies that remember, whose memory is not told, or have no value."""
         config = self.engine.config
-        policies = None if config.is_off_policy or config.net.lstm_size else self._newest_policies()
+        has_values = config.traits.has_actor_critic and not config.net.lstm_size
+        policies = self._newest_policies() if has_values else None
         if policies is None:
             return [{} for _ in range(count)]
         values, chances = self.judge(policies, obs)

@@ -12,7 +12,6 @@ from courtside.errors import ConfigError
 from courtside.files import is_plain_folder
 from courtside.runs import knobs
 from courtside.settings.config import Config
-from courtside.settings.groups import SCHEDULES
 from courtside.settings.schedules import value_at, write_schedule
 from courtside.settings.turns import Turn, add_turn, config_at, schedules_of, settled
 from courtside.settings.values import flag_of
@@ -44,7 +43,7 @@ def _settings(config: Config, card: Card) -> list[dict[str, Any]]:
             "planned": write_schedule(planned[name]),
             "now": value_at(schedules[name], min(card.step, plan), plan),
         }
-        for name in SCHEDULES[config.family]
+        for name in config.learning.SCHEDULES
     ]
 
 

@@ -127,5 +127,5 @@ def count_shifts(config: Config) -> int:
     told = config.env.shifts
     if told:
         return told
-    can = not config.is_off_policy and not config.net.lstm_size and config.env.num_envs % 2 == 0
+    can = config.traits.can_overlap and not config.net.lstm_size and config.env.num_envs % 2 == 0
     return 2 if can and jax.default_backend() != "cpu" and config.env.workers in ("auto", "processes") else 1

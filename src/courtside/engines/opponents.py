@@ -238,7 +238,7 @@ def acting_setup(meta: Mapping[str, Any]) -> Setup:
     run = dataclasses.replace(plain.run, algo=there.run.algo)
     known = dataclasses.replace(plain, run=run, net=net)
     config = settings.override(known, norm_obs=there.learning.norm_obs)
-    if there.is_off_policy:
+    if hasattr(there.learning, "ensemble"):
         config = settings.override(config, ensemble=there.mad4pg.ensemble)
     observation, action = (spaces.from_json(meta["pipeline"][name]) for name in ("observation", "action"))
     return make_setup(config, observation, action, 1)

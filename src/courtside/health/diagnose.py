@@ -32,7 +32,7 @@ ANY_RUN: tuple[Detector, ...] = (
     setup.starved,
     seeds.seed_sensitivity,
 )
-ON_POLICY: tuple[Detector, ...] = (
+PPO: tuple[Detector, ...] = (
     critic.value_blowup,
     numbers.gradients_exploding,
     numbers.gradients_vanishing,
@@ -46,7 +46,7 @@ ON_POLICY: tuple[Detector, ...] = (
     setup.too_few_envs,
 )
 """What reads the metrics of PPO."""
-OFF_POLICY: tuple[Detector, ...] = (
+MAD4PG: tuple[Detector, ...] = (
     value_range.value_range_clipped,
     value_range.value_range_too_wide,
     value_range.target_runaway,
@@ -58,6 +58,7 @@ OFF_POLICY: tuple[Detector, ...] = (
     noise.noise_never_anneals,
 )
 """What reads those of the MAD4PG family."""
+OF_FAMILY = {"ppo": PPO, "mad4pg": MAD4PG}
 
 
 def diagnose(case: Case) -> list[Finding]:
@@ -71,7 +72,7 @@ def diagnose(case: Case) -> list[Finding]:
 
 def detectors_of(config: Config) -> tuple[Detector, ...]:
     """Those that can read what a run of this algorithm logs."""
-    return (*ANY_RUN, *(OFF_POLICY if config.is_off_policy else ON_POLICY))
+    return (*ANY_RUN, *OF_FAMILY.get(config.family, ()))
 
 
 def too_short(case: Case) -> str | None:

@@ -53,7 +53,7 @@ def _explain_tensor(case: Case, tensor: str) -> tuple[str, str]:
     env_id = case.config.env.env_id
     if tensor in ("reward", "observation"):
         return f"The world itself handed out a bad {tensor}.", f"courtside check {env_id}"
-    smaller = "smaller rewards" if case.config.is_off_policy else "--norm-reward"
+    smaller = "--norm-reward" if hasattr(case.config.learning, "norm_reward") else "smaller rewards"
     return (
         "A step so large that the network's numbers ran out of range.",
         f"{rate_flags(case.config, 0.1)}, with --max-grad-norm 0.5; {smaller} where rewards are large",

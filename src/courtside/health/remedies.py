@@ -37,9 +37,7 @@ def scale_rate(factor: float) -> Callable[[Config], Settings]:
 
 def rates_of(config: Config) -> dict[str, Schedule]:
     """The settings that are step sizes, of whichever family the run has, as the learner takes them."""
-    if not config.is_off_policy:
-        return {"learning_rate": config.learning_rate}
-    return {name: parse_schedule(getattr(config.mad4pg, name)) for name in ("actor_learn_rate", "critic_learn_rate")}
+    return {name: config.learning.schedule(name) for name in config.learning.RATES}
 
 
 def rate_flags(config: Config, factor: float) -> str:
@@ -47,13 +45,11 @@ def rate_flags(config: Config, factor: float) -> str:
     return " ".join(f"{_flag(name, f'{rate.start * factor:.2g}')}" for name, rate in rates_of(config).items())
 
 
-def explore_more(config: Config) -> str:
-    """What to type to try more things."""
-    return "--e 0.5" if config.is_off_policy else "--ent-coef 0.02"
-
-
-def scale_entropy(factor: float) -> Callable[[Config], Settings]:
-    return lambda config: {} if config.is_off_policy else {"ent_coef": scaled(config.ppo.ent_coef, factor)}
+def scale_setting(name: str, factor: float) -> Callable[[Config], Settings]:
+    """A schedule that is `factor` times as high, where the run's family has it."""
+    return lambda config: (
+        {name: scaled(getattr(config.learning, name), factor)} if hasattr(config.learning, name) else {}
+    )
 
 
 def put(**settings: Any) -> Callable[[Config], Settings]:
@@ -71,17 +67,12 @@ def at_least(name: str, least: float) -> Callable[[Config], Settings]:
 
 
 def _put_if(config: Config, name: str, value: float, is_wanted: bool) -> Settings:
-    if not is_wanted or not hasattr(config.learning, name) or (name == "max_grad_norm" and _is_uncut(config)):
+    now = getattr(config.learning, name, ...)
+    if not is_wanted or now is ... or (name == "max_grad_norm" and now == 0):  # uncut gradients: another program
         return {}
-    if name == "gamma" and config.is_off_policy:  # the replay holds returns that were discounted by the old one
+    if name == "gamma" and config.traits.has_replay:  # the replay holds returns that were discounted by the old one
         return {}
-    is_text = isinstance(getattr(config.learning, name), str)
-    return {name: str(value) if is_text else value}
-
-
-def _is_uncut(config: Config) -> bool:
-    """Whether gradients are not cut at all, which in the MAD4PG family is part of the program and of the TrainState."""
-    return config.is_off_policy and config.mad4pg.max_grad_norm == 0
+    return {name: str(value) if isinstance(now, str) else value}
 
 
 def _ends(config: Config, name: str) -> tuple[float, ...]:
@@ -94,7 +85,8 @@ def _ends(config: Config, name: str) -> tuple[float, ...]:
 
 
 def fewer_epochs(config: Config) -> Settings:
-    return {} if config.is_off_policy else {"update_epochs": max(1, config.ppo.update_epochs // 2)}
+    epochs = getattr(config.learning, "update_epochs", None)
+    return {} if epochs is None else {"update_epochs": max(1, epochs // 2)}
 
 
 def hold_rate(config: Config) -> Settings:
@@ -104,19 +96,15 @@ def hold_rate(config: Config) -> Settings:
     return {name: write_schedule(rate) for name, rate in held.items()}
 
 
-def scale_actor_rate(factor: float) -> Callable[[Config], Settings]:
-    return lambda config: (
-        {} if not config.is_off_policy else {"actor_learn_rate": scaled(config.mad4pg.actor_learn_rate, factor)}
-    )
-
-
 def widen(factor: float) -> Callable[[Config], Settings]:
     """Atoms over a range `factor` times as wide, the same middle."""
 
     def change(config: Config) -> Settings:
         vmin, vmax = config.mad4pg.vmin, config.mad4pg.vmax
         more = (factor - 1) * (vmax - vmin) / 2
-        return {"vmin": _digits(vmin - more), "vmax": _digits(vmax + more)} if config.is_distributional else {}
+        return (
+            {"vmin": _digits(vmin - more), "vmax": _digits(vmax + more)} if config.traits.predicts_distribution else {}
+        )
 
     return change
 
@@ -124,7 +112,7 @@ def widen(factor: float) -> Callable[[Config], Settings]:
 def shrink(factor: float) -> Callable[[Config], Settings]:
     """Atoms over a range whose ends are `factor` times as far from 0."""
     ends = lambda own: {"vmin": _digits(own.vmin * factor), "vmax": _digits(own.vmax * factor)}  # noqa: E731
-    return lambda config: ends(config.mad4pg) if config.is_distributional else {}
+    return lambda config: ends(config.mad4pg) if config.traits.predicts_distribution else {}
 
 
 def follow(factor: float) -> Callable[[Config], Settings]:
@@ -132,7 +120,7 @@ def follow(factor: float) -> Callable[[Config], Settings]:
 
     def change(config: Config) -> Settings:
         own = config.mad4pg
-        if not config.is_off_policy:
+        if not hasattr(config.learning, "tau"):
             return {}
         return (
             {"tau": _digits(min(1.0, own.tau * factor))}
@@ -145,7 +133,7 @@ def follow(factor: float) -> Callable[[Config], Settings]:
 
 def fade_noise(config: Config) -> Settings:
     """Noise that falls to 0 by the planned end, from where it is set now or from what is usual."""
-    if not config.is_off_policy:
+    if not hasattr(config.learning, "e"):
         return {}
     start = min(parse_schedule(config.mad4pg.e).start, 0.3)
     return {"anneal": "schedule", "e": f"linear({start:.6g}, 0)"}
@@ -176,9 +164,9 @@ CLIP = Remedy("clip 0.2", "the policy moves little in one update", at_most("clip
 KL_STOP = Remedy("target KL 0.02", "an update ends once the policy has moved enough", at_most("target_kl", 0.02))
 EPOCHS = Remedy("half the epochs", "less is squeezed out of each batch", fewer_epochs)
 ENTROPY_ON = Remedy("entropy bonus 0.01", "keeps the policy trying things", at_least("ent_coef", 0.01))
-ENTROPY_UP = Remedy("entropy bonus x 10", "keeps the policy trying things", scale_entropy(10))
-ENTROPY_DOWN_10 = Remedy("entropy bonus / 10", "lets the policy settle", scale_entropy(1 / 10))
-ENTROPY_DOWN_100 = Remedy("entropy bonus / 100", "lets the policy settle", scale_entropy(1 / 100))
+ENTROPY_UP = Remedy("entropy bonus x 10", "keeps the policy trying things", scale_setting("ent_coef", 10))
+ENTROPY_DOWN_10 = Remedy("entropy bonus / 10", "lets the policy settle", scale_setting("ent_coef", 1 / 10))
+ENTROPY_DOWN_100 = Remedy("entropy bonus / 100", "lets the policy settle", scale_setting("ent_coef", 1 / 100))
 GAMMA = Remedy("gamma 0.99", "values of a size that can be learned", at_most("gamma", 0.99))
 GAMMA_SHORT = Remedy("gamma 0.95", "looks less far ahead", at_most("gamma", 0.95))
 SCALE_REWARD = Remedy("scale rewards", "values of about 1, whatever the env pays", put(norm_reward=True))
@@ -188,8 +176,12 @@ VALUE_WEIGHT = Remedy("value weight 0.5", "the critic learns with its usual weig
 GRAD_CLIP = Remedy("gradient norm 0.5", "no single batch moves the network far", at_most("max_grad_norm", 0.5))
 GRAD_FREE = Remedy("gradient norm 10", "gradients are hardly cut", at_least("max_grad_norm", 10.0))
 
-ACTOR_DOWN_10 = Remedy("actor's rate / 10", "smaller steps of the actor alone", scale_actor_rate(1 / 10))
-ACTOR_DOWN_1000 = Remedy("actor's rate / 1000", "far smaller steps of the actor alone", scale_actor_rate(1 / 1000))
+ACTOR_DOWN_10 = Remedy(
+    "actor's rate / 10", "smaller steps of the actor alone", scale_setting("actor_learn_rate", 1 / 10)
+)
+ACTOR_DOWN_1000 = Remedy(
+    "actor's rate / 1000", "far smaller steps of the actor alone", scale_setting("actor_learn_rate", 1 / 1000)
+)
 RANGE_UP_3 = Remedy("value range x 3", "atoms where the returns are", widen(3))
 RANGE_UP_20 = Remedy("value range x 20", "atoms where the returns are", widen(20))
 RANGE_DOWN_10 = Remedy("value range / 10", "atoms closer together", shrink(1 / 10))

@@ -13,7 +13,7 @@ from courtside.health import falls
 from courtside.health.findings import Finding, make_finding, number
 from courtside.health.history import Case
 from courtside.health.outcome import closeness, is_failing, levels, progress, shortfall, told, wanted_return, yardstick
-from courtside.health.remedies import explore_more, rate_flags
+from courtside.health.remedies import rate_flags
 from courtside.health.stretches import LENGTH, RETURN, cut, episode_counts, highest, lowest, mean
 from courtside.health.verdict import longest_window
 from courtside.settings.metric_names import EVAL_RETURN, EVAL_SCORE, GAME_LENGTH, GAME_SCORE, SCORE, std_of
@@ -52,8 +52,7 @@ def forgetting(case: Case) -> Finding | None:
     if fall.held - fall.now < DEEP * max(fall.held - worst, FAINT * _way_to_go(case)):
         return None
     rate = case.config.learning_rate
-    calmer = "a larger --batch-size" if case.config.is_off_policy else "--target-kl 0.02"
-    falling = "" if case.config.is_off_policy else " with --anneal-lr"
+    calmer, falling = case.config.traits.steps_calmer, " with --anneal-lr" * hasattr(case.config.learning, "anneal_lr")
     evidence = (f"The {told(yardstick(case))} held at {number(fall.held)}, and is {number(fall.now)} now.",)
     return make_finding(
         "forgetting", history, min(fall.since_update, len(history) - 1), evidence,
@@ -67,7 +66,11 @@ def forgetting(case: Case) -> Finding | None:
 def _episodes_of_policy(case: Case) -> np.ndarray:
     """How many episodes ended in each update, without those of random play before learning began."""
     episodes = episode_counts(case.history)
-    return np.where(case.history["charts/learning_steps"] > 0, episodes, 0.0) if case.config.is_off_policy else episodes
+    return (
+        np.where(case.history["charts/learning_steps"] > 0, episodes, 0.0)
+        if case.config.traits.has_replay
+        else episodes
+    )
 
 
 def _way_to_go(case: Case) -> float:
@@ -96,7 +99,7 @@ def plateau(case: Case) -> Finding | None:
     return make_finding(
         "plateau", case.history, int(found.starts[len(before)]), evidence,
         cause="The policy sits where no small change pays more.",
-        remedy=f"{explore_more(case.config)}, other seeds (--seeds 16), or a search: courtside tune",
+        remedy=f"{case.config.traits.explores_more}, other seeds (--seeds 16), or a search: courtside tune",
         confidence=0.7, severity=0.4,
     )  # fmt: skip
 
@@ -120,8 +123,9 @@ def eval_mismatch(case: Case) -> Finding | None:
     agree = float(np.mean(np.sign(evaluated - trained) == np.sign(gap)))
     if abs(gap) < max(EVAL_GAP * size, EVAL_DEVIATIONS * error) or agree < EVAL_AGREE:
         return None
-    greedy, better = case.config.run.eval_deterministic or case.config.is_off_policy, gap > 0
-    if better and (case.config.is_off_policy or case.config.env.score_cap is not None):
+    draws_actions = case.config.traits.draws_actions
+    greedy, better = case.config.run.eval_deterministic or not draws_actions, gap > 0
+    if better and (not draws_actions or case.config.env.score_cap is not None):
         return None  # training plays with noise, or only up to the cap
     evidence = (
         f"Evaluations returned {number(mean(evaluated))}, training episodes at the same time {number(mean(trained))}.",
@@ -130,10 +134,10 @@ def eval_mismatch(case: Case) -> Finding | None:
     row = int(np.searchsorted(case.history.updates, late[0][0]))
     return make_finding(
         "eval-mismatch", case.history, min(row, len(case.history) - 1), evidence,
-        cause="Evaluation plays without the noise of training, and worse." if case.config.is_off_policy
+        cause="Evaluation plays without the noise of training, and worse." if not draws_actions
         else "Evaluation takes the likeliest action, training draws one." if greedy
         else "Evaluation does not play what training plays: another world, other options or another preprocessing.",
-        remedy="--no-eval-deterministic to see what training sees" if greedy and not case.config.is_off_policy
+        remedy="--no-eval-deterministic to see what training sees" if greedy and draws_actions
         else f"courtside check {case.config.env.env_id}, and compare the wrappers of both",
         confidence=0.95, severity=0.9, sick=not (greedy and better),
     )  # fmt: skip

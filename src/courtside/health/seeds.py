@@ -7,7 +7,6 @@ import numpy as np
 from courtside.health.findings import Finding, make_finding, number
 from courtside.health.history import Case
 from courtside.health.outcome import levels, progress, yardstick
-from courtside.health.remedies import explore_more
 from courtside.health.stretches import cut
 
 MIN_SEEDS = 4
@@ -33,6 +32,6 @@ def seed_sensitivity(case: Case) -> Finding | None:
     return make_finding(
         "seed-sensitivity", case.history, None, evidence,
         cause="Luck decides: the settings work only where exploration finds the way early.",
-        remedy=f"{explore_more(case.config)}, more --num-envs, or a search for settings that hold: courtside tune",
+        remedy=f"{case.config.traits.explores_more}, more --num-envs, or a search for settings that hold: courtside tune",
         confidence=0.8, severity=0.4, sick=False,
     )  # fmt: skip

@@ -15,6 +15,7 @@ from courtside.settings import worlds
 from courtside.settings.config import Config
 from courtside.settings.schedules import write_schedule
 from courtside.settings.turns import turns_of
+from courtside.settings.values import flag_of
 
 RATES = ("learning_rate", "learn_rate")
 """How settings end that are rates."""
@@ -111,7 +112,7 @@ def time_limit(case: Case) -> Finding | None:
 
 
 def schedule_ended_early(case: Case) -> Finding | None:
-    rate = case.history["charts/actor_learn_rate" if case.config.is_off_policy else "charts/learning_rate"]
+    rate = case.history[f"charts/{case.config.learning.RATES[0]}"]
     top = highest(rate)
     if not top > 0 or any(turn.setting.endswith(RATES) for turn in turns_of(case.config)):
         return None  # a rate that was turned by hand is what somebody wanted
@@ -132,11 +133,11 @@ def schedule_ended_early(case: Case) -> Finding | None:
 
 def _longer_rate(config: Config) -> str:
     """What keeps a learning rate alive to the end."""
-    rate, flag = config.learning_rate, "--actor-learn-rate" if config.is_off_policy else "--learning-rate"
+    rate, flag = config.learning_rate, flag_of(config.learning.RATES[0])
     if rate.half_life:
         half_life = float(f"{config.run.total_timesteps / 4:.2g}")
         return f'a longer half-life: {flag} "{write_schedule(dataclasses.replace(rate, half_life=half_life))}"'
-    held = f"a rate that stays: {flag} 2.5e-4" if config.is_off_policy else "--no-anneal-lr"
+    held = "--no-anneal-lr" if hasattr(config.learning, "anneal_lr") else f"a rate that stays: {flag} 2.5e-4"
     return f"--total-timesteps as long as you train, or {held}"
 
 
@@ -189,7 +190,7 @@ def starved(case: Case) -> Finding | None:
 def _first_update(case: Case) -> int:
     """The last update before learning began: what fills a replay with random play is no measure of speed."""
     fills = ~(case.history["charts/learning_steps"] > 0)
-    if not case.config.is_off_policy or not fills.any():
+    if not case.config.traits.has_replay or not fills.any():
         return -1
     return int(case.history.updates[fills][-1])
 

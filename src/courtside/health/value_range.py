@@ -63,7 +63,7 @@ EDGES = (
 
 def value_range_clipped(case: Case) -> Finding | None:
     """Targets beyond the first or the last atom: all that lies there looks alike."""
-    if not case.config.is_distributional:
+    if not case.config.traits.predicts_distribution:
         return None
     found = [(edge, since) for edge in EDGES if (since := _beyond_since(case, edge)) is not None]
     if not found:
@@ -160,7 +160,7 @@ def _upwards(value: float) -> float:
 def value_range_too_wide(case: Case) -> Finding | None:
     """All targets within a few atoms: the distribution has no say."""
     own = case.config.mad4pg
-    if not case.config.is_distributional or progress(case) < 0.5:
+    if not case.config.traits.predicts_distribution or progress(case) < 0.5:
         return None
     low, high = (cut(case.history, name) for name in (TARGET_LOW, TARGET_HIGH))
     seen, spacing = highest(high.values - low.values), (own.vmax - own.vmin) / (own.num_atoms - 1)

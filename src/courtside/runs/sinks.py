@@ -61,9 +61,7 @@ def _metric_mean(rows: list[dict[str, Any]], name: str) -> float | None:
 def hyperparameter_table(config: Config) -> str:
     """Every setting as a Markdown table."""
     record = to_json(config)
-    flat = {"preset": config.preset} | {
-        k: v for group in ("run", "env", "net", config.family) for k, v in record[group].items()
-    }
+    flat = {"preset": config.preset} | {k: v for group in config.groups for k, v in record[group].items()}
     return "\n".join(["| setting | value |", "| --- | --- |", *(f"| {k} | {v} |" for k, v in flat.items())])
 
 

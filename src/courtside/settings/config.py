@@ -1,7 +1,7 @@
 """All settings of a run as one frozen dataclass, what follows from them, changes by flat names, and `config.json`.
 
-`config_groups` holds the settings themselves, `config_checks` what is refused. A run has one group of learning settings,
-that of its algorithm's family. No JAX here: `courtside train --help` must answer at once.
+`groups` holds the settings themselves, those of the algorithms `ppo` and `mad4pg`, `checks` what is refused. A run has one
+group of learning settings, that of its algorithm's family. No JAX here: `courtside train --help` must answer at once.
 """
 
 from __future__ import annotations
@@ -12,19 +12,17 @@ from functools import cache
 from typing import Any, Literal, get_type_hints
 
 from courtside.errors import ConfigError
-from courtside.settings.groups import Algo, EnvConfig, MAD4PGConfig, NetConfig, PPOConfig, RunConfig
-from courtside.settings.schedules import Schedule, parse_schedule
+from courtside.settings.algorithms import ALGORITHMS, learning_groups, owners_of
+from courtside.settings.groups import Algo, EnvConfig, NetConfig, RunConfig
+from courtside.settings.learning import Learning, Traits
+from courtside.settings.mad4pg import MAD4PGConfig
+from courtside.settings.ppo import PPO, PPOConfig
+from courtside.settings.schedules import Schedule
 from courtside.settings.values import WORD_LISTS, fit, flag_of, merge_words, unknown_name
 
 MAX_SEED = 2**32 - 1
 ALIASES = {"layer_sizes": "hidden_sizes"}
 """Second names of settings."""
-COUNTERPARTS = {
-    "learning_rate": ("actor_learn_rate", "critic_learn_rate"),
-    "actor_learn_rate": ("learning_rate",),
-    "critic_learn_rate": ("learning_rate",),
-}
-"""Setting of one family -> what does the same in the other, under another name."""
 
 
 @dataclass(frozen=True)
@@ -43,19 +41,6 @@ class Threshold:
     """Judge by the last that many episodes instead of by steps. Metrics of evaluations are judged by the last one alone."""
 
 
-Learning = PPOConfig | MAD4PGConfig
-FAMILIES: dict[str, type] = {"ppo": PPOConfig, "mad4pg": MAD4PGConfig}
-"""Groups of learning settings, of which a run has one: that of its algorithm."""
-FAMILY_NET: dict[str, dict[str, Any]] = {
-    "ppo": {"activation": "tanh", "learners": "shared"},
-    "mad4pg": {
-        "activation": "relu", "learners": "independent", "critic": "own", "shared_torso": False, "lstm_size": 0,
-        "lstm_steps": 0, "critic_lstm": False,
-    },
-}  # fmt: skip
-"""Settings of the network that a change of family takes along."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """A complete run."""
@@ -63,36 +48,48 @@ class Config:
     run: RunConfig = field(default_factory=RunConfig)
     env: EnvConfig = field(default_factory=EnvConfig)
     net: NetConfig = field(default_factory=NetConfig)
-    ppo: PPOConfig = field(default_factory=PPOConfig)
-    mad4pg: MAD4PGConfig = field(default_factory=MAD4PGConfig)
+    learning: Learning = field(default_factory=PPOConfig)
+    """How agents learn: the settings of its algorithm's family."""
     preset: str = "custom"
     """The preset this started from."""
     thresholds: tuple[Threshold, ...] = ()
     """What the verdict demands."""
 
+    def __post_init__(self) -> None:
+        """An algorithm without settings takes the defaults of its family."""
+        if not isinstance(self.learning, self.traits.settings):
+            object.__setattr__(self, "learning", self.traits.settings())
+
+    @property
+    def traits(self) -> Traits:
+        """What is to be known of the run's algorithm."""
+        return ALGORITHMS.get(self.run.algo, PPO)  # a name that is none is a fault, which `validate` tells
+
     @property
     def family(self) -> str:
         """Name of the group that holds the learning settings: ppo or mad4pg."""
-        return "ppo" if self.run.algo == "ppo" else "mad4pg"
+        return self.traits.group
 
     @property
-    def learning(self) -> Learning:
-        """The learning settings of this run's algorithm."""
-        return getattr(self, self.family)
+    def groups(self) -> dict[str, Any]:
+        """All settings group by group, its algorithm's last."""
+        return {"run": self.run, "env": self.env, "net": self.net, self.family: self.learning}
 
     @property
-    def is_off_policy(self) -> bool:
-        return self.run.algo != "ppo"
+    def ppo(self) -> PPOConfig:
+        """The learning settings of PPO, where the run has them; else as they are by default."""
+        return self.learning if isinstance(self.learning, PPOConfig) else PPOConfig()
 
     @property
-    def is_distributional(self) -> bool:
-        """Whether the critic predicts a distribution of returns."""
-        return self.run.algo in ("d4pg", "mad4pg")
+    def mad4pg(self) -> MAD4PGConfig:
+        """Those of the MAD4PG family."""
+        return self.learning if isinstance(self.learning, MAD4PGConfig) else MAD4PGConfig()
 
     @property
     def has_central_critic(self) -> bool:
         """Whether the critic sees what all agents see."""
-        return self.run.algo in ("maddpg", "mad4pg") if self.is_off_policy else self.net.critic == "central"
+        fixed = self.traits.has_central_critic
+        return self.net.critic == "central" if fixed is None else fixed
 
     @property
     def batch_size(self) -> int:
@@ -102,14 +99,12 @@ class Config:
     @property
     def minibatch_size(self) -> int:
         """Samples of one gradient step: batch_size / num_minibatches, or the entries drawn from the replay."""
-        return self.mad4pg.batch_size if self.is_off_policy else self.batch_size // self.ppo.num_minibatches
+        return self.learning.minibatch_size(self.batch_size)
 
     @property
     def gradient_steps(self) -> int:
         """Gradient steps of one update: updates_per_step x num_envs x num_steps, at least 1; PPO's epochs x minibatches."""
-        if not self.is_off_policy:
-            return self.ppo.update_epochs * self.ppo.num_minibatches
-        return max(1, round(self.mad4pg.updates_per_step * self.batch_size))
+        return self.learning.gradient_steps(self.batch_size)
 
     @property
     def num_updates(self) -> int:
@@ -119,11 +114,7 @@ class Config:
     @property
     def learning_rate(self) -> Schedule:
         """Adam's step size of the policy."""
-        if self.is_off_policy:
-            return parse_schedule(self.mad4pg.actor_learn_rate, "actor_learn_rate")
-        schedule = parse_schedule(self.ppo.learning_rate, "learning_rate")
-        is_plain = "(" not in self.ppo.learning_rate
-        return dataclasses.replace(schedule, end=0.0) if self.ppo.anneal_lr and is_plain else schedule
+        return self.learning.schedule(self.learning.RATES[0])
 
     @property
     def eval_updates(self) -> int:
@@ -155,14 +146,21 @@ def override(config: Config, **changes: Any) -> Config:
     changes = {ALIASES.get(name, name): value for name, value in changes.items()}
     if "algo" in changes:
         config = change_algo(config, fit("algo", Algo, changes["algo"]))
-    groups = {group: getattr(config, group) for group in group_types()}
+    groups = config.groups
     for name, value in changes.items():
         group, kind = owner_of(name, config)
         found = fit(name, kind, value)
         if kind in WORD_LISTS:
             found = merge_words(getattr(groups[group], name), found)
         groups[group] = dataclasses.replace(groups[group], **{name: found})
-    return dataclasses.replace(config, **groups)
+    return with_groups(config, groups)
+
+
+def with_groups(config: Config, groups: dict[str, Any]) -> Config:
+    """The config with other groups of settings, by their names in `Config.groups`."""
+    return dataclasses.replace(
+        config, **{name if name in ("run", "env", "net") else "learning": group for name, group in groups.items()}
+    )
 
 
 def change_algo(config: Config, algo: Algo) -> Config:
@@ -170,9 +168,7 @@ def change_algo(config: Config, algo: Algo) -> Config:
     changed = dataclasses.replace(config, run=dataclasses.replace(config.run, algo=algo))
     if changed.family == config.family:
         return changed
-    net = dataclasses.replace(config.net, **FAMILY_NET[changed.family])
-    # What the old family had is no longer part of the run, and config.json would not hold it.
-    return dataclasses.replace(changed, net=net, **{config.family: FAMILIES[config.family]()})
+    return dataclasses.replace(changed, net=dataclasses.replace(config.net, **changed.traits.usual_net))
 
 
 def owner_of(name: str, config: Config) -> tuple[str, Any]:
@@ -185,9 +181,11 @@ def owner_of(name: str, config: Config) -> tuple[str, Any]:
 
 
 def foreign_setting(name: str, config: Config, written: str = "") -> str:
-    """One sentence for a setting of the other family; `written` is its flag where it was typed otherwise."""
-    owners = "ppo" if config.is_off_policy else "ddpg, d4pg, maddpg or mad4pg"
-    instead = " and ".join(map(flag_of, COUNTERPARTS.get(name, ())))
+    """One sentence for a setting of another family; `written` is its flag where it was typed otherwise."""
+    *most, last = owners_of(name)
+    owners = f"{', '.join(most)} or {last}" if most else last
+    is_rate = name in ALGORITHMS[last].settings.RATES
+    instead = " and ".join(map(flag_of, config.learning.RATES)) if is_rate else ""
     advice = f"use {instead}" if instead else "leave it out"
     return (
         f"{written or flag_of(name)} belongs to --algo {owners}, but this run trains with {config.run.algo}; {advice}."
@@ -196,30 +194,26 @@ def foreign_setting(name: str, config: Config, written: str = "") -> str:
 
 def to_json(config: Config) -> dict[str, Any]:
     """The complete config as JSON data; of the learning settings those of the run's own algorithm."""
-    idle = set(FAMILIES) - {config.family}
-    return {name: part for name, part in dataclasses.asdict(config).items() if name not in idle}
+    return {config.family if name == "learning" else name: x for name, x in dataclasses.asdict(config).items()}
 
 
 def from_json(record: dict[str, Any]) -> Config:
     """Read back what `to_json` wrote; a setting this version does not know is an error, not a silent loss."""
-    _refuse_foreign(Config, record)
+    _refuse_foreign({*group_types(), "preset", "thresholds"}, record)
     groups = {name: _read_group(kind, record.get(name, {})) for name, kind in group_types().items()}
     thresholds = tuple(_read_group(Threshold, t) for t in record.get("thresholds", ()))
-    config = Config(**groups, preset=record.get("preset", "custom"), thresholds=thresholds)
-    for idle in set(FAMILIES) - {config.family}:
-        if idle in record:
-            raise ConfigError(
-                f"It has settings of {idle}, but its run.algo is {config.run.algo!r}, which has those of {config.family}; "
-                f"remove {idle}, or change run.algo."
-            )
-    return config
+    plain = Config(run=groups["run"], preset=record.get("preset", "custom"), thresholds=thresholds)
+    for idle in sorted((set(learning_groups()) - {plain.family}) & set(record)):
+        raise ConfigError(
+            f"It has settings of {idle}, but its run.algo is {plain.run.algo!r}, which has those of {plain.family}; "
+            f"remove {idle}, or change run.algo."
+        )
+    return with_groups(plain, {name: groups[name] for name in plain.groups})
 
 
-@cache
 def group_types() -> dict[str, type]:
-    """Group of settings -> its dataclass."""
-    hints = get_type_hints(Config)
-    return {name: hints[name] for name in ("run", "env", "net", *FAMILIES)}
+    """Group of settings -> its dataclass; a run has one of those that are an algorithm's."""
+    return {"run": RunConfig, "env": EnvConfig, "net": NetConfig, **learning_groups()}
 
 
 @cache
@@ -229,12 +223,12 @@ def setting_hints(kind: type) -> dict[str, Any]:
 
 
 def _read_group(kind: type, record: dict[str, Any]) -> Any:
-    _refuse_foreign(kind, record)
+    _refuse_foreign({each.name for each in dataclasses.fields(kind)}, record)
     return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in record.items()})
 
 
-def _refuse_foreign(kind: type, record: dict[str, Any]) -> None:
-    if foreign := set(record) - {f.name for f in dataclasses.fields(kind)}:
+def _refuse_foreign(names: set[str], record: dict[str, Any]) -> None:
+    if foreign := set(record) - names:
         raise ConfigError(
             f"It has the setting {sorted(foreign)[0]!r}, which this version of courtside does not know; "
             "it was written by another version. Install that version, or remove the setting."

@@ -1,4 +1,5 @@
-"""Every setting of a run, in groups: the help page, the table before training and `config.json` come from here.
+"""Every setting of a run but those of its algorithm, in groups: the help page, the table before training and `config.json`
+come from here.
 
 The text under a field is its help. Flags are flat (`--num-envs`, not `--env.num-envs`) and carry CleanRL's names, those of
 the MAD4PG family the names of the notebook that made it known on Tennis. No JAX here.
@@ -7,12 +8,16 @@ the MAD4PG family the names of the notebook that made it known on Tennis. No JAX
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from courtside.settings.algorithms import ALGORITHMS
 from courtside.settings.values import split_words
 
 Activation = Literal["tanh", "relu", "silu", "gelu"]
-Algo = Literal["ppo", "ddpg", "d4pg", "maddpg", "mad4pg"]
+if TYPE_CHECKING:
+    Algo = str
+else:
+    Algo = Literal[tuple(ALGORITHMS)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +105,11 @@ class EnvConfig:
     worker_timeout: float = 60.0
     """Seconds after which a worker that does not answer counts as hung."""
 
+    HOST_ONLY = (
+        "rom", "workers", "num_workers", "shifts", "staleness", "on_worker_failure", "worker_timeout",
+    )  # fmt: skip
+    """Settings without effect on worlds that live in the compiled program; all others are part of it."""
+
     @property
     def options(self) -> dict[str, str]:
         """All that the world is told, the cartridge included."""
@@ -130,130 +140,3 @@ class NetConfig:
     """With several agents: all play and learn with one set of parameters, or each with its own."""
     critic: Literal["own", "central"] = "own"
     """With several agents: PPO's critic sees what its agent sees, or what all of them see (acting never does); elsewhere `--algo` decides."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PPOConfig:
-    """Proximal Policy Optimization."""
-
-    num_steps: int = 128
-    """Steps that each env takes between two updates (T)."""
-    learning_rate: str = "2.5e-4"
-    """Adam's step size: a number or a schedule such as `linear(2.5e-4, 0)`, `exponential(1e-3, 1e-5)`, `warmup(0.05, linear(1e-3, 0))`, all over the planned run, or, whatever the plan, `decay(2.5e-4, 2e6)`, halved every 2 million steps, and `warmup(1e6 steps, 1e-4)`."""
-    anneal_lr: bool = True
-    """Turn a plain learning rate x into `linear(x, 0)`; no effect on a rate that is a schedule already."""
-    gamma: float = 0.99
-    """Discount: how much a reward is worth one step later, 0 to 1."""
-    gae_lambda: float = 0.95
-    """Balance of bias and variance in the advantages, 0 to 1."""
-    num_minibatches: int = 4
-    """Pieces that each batch is cut into; must divide the batch."""
-    update_epochs: int = 4
-    """Passes over each batch."""
-    norm_adv: bool = True
-    """Scale advantages of each minibatch to mean 0 and deviation 1."""
-    clip_coef: str = "0.2"
-    """How far the probability ratio may move from 1 before it is clipped: a number or a schedule."""
-    clip_vloss: bool = True
-    """Clip how far the value may move, by the same amount as the ratio; off takes the plain squared error."""
-    ent_coef: str = "0.01"
-    """Weight of the entropy bonus: a number or a schedule."""
-    vf_coef: float = 0.5
-    """Weight of the value loss."""
-    max_grad_norm: float = 0.5
-    """Largest norm of the whole gradient; larger ones are scaled down."""
-    target_kl: float | None = None
-    """Stop an update early once the policy has moved this far (approx_kl); none never stops."""
-    target_kl_mode: Literal["epoch", "minibatch"] = "epoch"
-    """When that is tested: after each epoch against target_kl, or before each step against 1.5 x target_kl."""
-    norm_obs: bool = False
-    """Scale observations by their running mean and deviation, clipped to +-10."""
-    norm_reward: bool = False
-    """Scale rewards by the running deviation of the discounted return, clipped to +-10."""
-    adam_eps: float = 1e-5
-    """Adam's epsilon."""
-    weight_decay: float = 0.0
-    """AdamW: share of every parameter that a gradient step takes away, times the learning rate; 0 is plain Adam."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MAD4PGConfig:
-    """DDPG, D4PG, MADDPG and MAD4PG: replay of continuous actions."""
-
-    num_steps: int = 1
-    """Steps that each env takes between two rounds of learning (T)."""
-    updates_per_step: float = 1.0
-    """Gradient steps for each environment step; below 1 learns more rarely than it acts."""
-    gamma: float = 0.99
-    """Discount: how much a reward is worth one step later, 0 to 1."""
-    rollout: int = 5
-    """Steps whose rewards are added up before the critic's own estimate takes over (n)."""
-    batch_size: int = 128
-    """Entries of one gradient step."""
-    buffer_size: int = 300_000
-    """Entries that the replay holds; the oldest make room."""
-    pretrain: int = 10_000
-    """Entries collected with random actions before learning begins."""
-    actor_learn_rate: str = "2.5e-4"
-    """Adam's step size of the actors: a number or a schedule such as `linear(2.5e-4, 0)` or `decay(2.5e-4, 2e6)`."""
-    critic_learn_rate: str = "5e-4"
-    """Adam's step size of the critics: a number or a schedule."""
-    update_type: Literal["soft", "hard"] = "soft"
-    """How the target networks follow: a little at every gradient step (tau), or by a copy now and then (C)."""
-    tau: float = 1e-3
-    """Soft: share of the way to the network at each gradient step, up to 1."""
-    C: int = 2500
-    """Hard: gradient steps between two copies."""
-    vmin: float = -0.1
-    """Lowest return that the critic's distribution can hold; no effect on ddpg and maddpg."""
-    vmax: float = 2.0
-    """Highest return that the critic's distribution can hold; no effect on ddpg and maddpg."""
-    num_atoms: int = 101
-    """Points of the critic's distribution, evenly spaced from vmin to vmax (N)."""
-    noise: Literal["gaussian", "ou", "parameter"] = "gaussian"
-    """What exploration adds: noise on each action, the same with a memory (Ornstein-Uhlenbeck), or noise on the actor's weights that keeps actions e apart."""
-    e: str = "0.3"
-    """Scale of the noise before annealing, in actions from -1 to 1: a number or a schedule."""
-    e_min: float = 0.0
-    """Scale of the noise after annealing by score."""
-    anneal: Literal["score", "schedule"] = "score"
-    """What takes the noise from e to e_min: the mean score of the last episodes, or nothing but e itself, which may be a schedule."""
-    anneal_max: float = 0.7
-    """Score at which the noise has reached e_min."""
-    anneal_window: int = 50
-    """Episodes of the mean score that anneals the noise."""
-    ou_theta: float = 0.15
-    """Share by which Ornstein-Uhlenbeck noise returns to 0 at each step."""
-    prioritized: bool = False
-    """Replay what was predicted badly more often."""
-    per_alpha: float = 0.6
-    """Prioritized: how strongly, from 0 (all alike) to 1 (in proportion to the error)."""
-    per_beta: float = 0.4
-    """Prioritized: how far weights make up for it, from 0 (not at all) to 1 (fully)."""
-    ensemble: int = 1
-    """Policies that each agent learns side by side; they take turns, episode by episode (K)."""
-    l2: float = 1e-4
-    """Weight decay of actors and critics, added to the gradient."""
-    max_grad_norm: float = 0.0
-    """Largest norm of a whole gradient; 0 never cuts."""
-    norm_obs: bool = False
-    """Scale observations by their running mean and deviation, clipped to +-10."""
-    adam_eps: float = 1e-8
-    """Adam's epsilon."""
-    other_actions: Literal["stored", "current"] = "stored"
-    """What a central critic assumes the other agents do while an actor learns: what was stored, or what they would do now."""
-    init: Literal["fan-in", "uniform"] = "fan-in"
-    """First weights: by the size of each layer and small at the output, or every weight and bias anywhere within +-0.03."""
-
-
-SCHEDULES = {
-    "ppo": ("learning_rate", "clip_coef", "ent_coef"),
-    "mad4pg": ("actor_learn_rate", "critic_learn_rate", "e"),
-}
-"""Group -> its settings that are a number or a schedule. They are data of the compiled program too."""
-MAD4PG_TRACED = (
-    "gamma", "pretrain", "actor_learn_rate", "critic_learn_rate", "update_type", "tau", "C", "vmin", "vmax",
-    "e", "e_min", "anneal", "anneal_max", "ou_theta", "per_alpha", "per_beta", "l2", "max_grad_norm", "adam_eps",
-)  # fmt: skip
-"""Settings that are data of the compiled program, so that members of a population may differ in them; only whether gradients
-are cut at all is part of the program."""

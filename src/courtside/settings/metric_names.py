@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from courtside.settings.config import Config
+if TYPE_CHECKING:
+    from courtside.settings.config import Config
 
 PER_EPISODE = ("charts/episodic_", "charts/score", "charts/truncated", "agents/", "env/")
 """How the names begin of metrics that are means over the episodes which ended in an update."""

@@ -13,13 +13,11 @@ from dataclasses import dataclass
 
 from courtside.errors import ConfigError
 from courtside.settings.config import Config, override
-from courtside.settings.groups import SCHEDULES
 from courtside.settings.schedules import Schedule, parse_schedule
-from courtside.settings.values import flag_of, merge_words
+from courtside.settings.values import merge_words
 
 MOST_DIGITS = 12
 """Of the number of an update."""
-EXAMPLE = {"ppo": "500:learning_rate=1e-4", "mad4pg": "500:critic_learn_rate=1e-4"}
 
 
 @dataclass(frozen=True)
@@ -39,10 +37,10 @@ def read_turn(word: str, config: Config) -> Turn:
     left, _, value = (part.strip() for part in word.partition("="))
     update, _, name = (part.strip() for part in left.partition(":"))
     setting = name.replace("-", "_")
-    known = SCHEDULES[config.family]
+    known = config.learning.SCHEDULES
     if not (update.isdecimal() and len(update) <= MOST_DIGITS and setting and value):
         raise ConfigError(
-            f"--turns has the word {word!r}, but each must be UPDATE:NAME=VALUE, such as {EXAMPLE[config.family]}."
+            f"--turns has the word {word!r}, but each must be UPDATE:NAME=VALUE, such as 500:{config.learning.RATES[-1]}=1e-4."
         )
     if setting not in known:
         raise ConfigError(
@@ -63,8 +61,7 @@ def settled(value: str, name: str) -> str:
 
 def schedules_of(config: Config) -> dict[str, Schedule]:
     """The settings of the run's family that are a number or a schedule, as the learner takes them."""
-    found = {name: parse_schedule(getattr(config.learning, name), flag_of(name)) for name in SCHEDULES[config.family]}
-    return found if config.is_off_policy else found | {"learning_rate": config.learning_rate}
+    return {name: config.learning.schedule(name) for name in config.learning.SCHEDULES}
 
 
 def turns_of(config: Config) -> list[Turn]:

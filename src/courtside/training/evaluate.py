@@ -94,11 +94,11 @@ def evaluate_run(
     with consent(trust):
         config = runlog.open_config(runlog.find_run(run), rom=rom)
     loaded = dataclasses.replace(load(run, which), config=config)
-    algo, is_off_policy = loaded.config.run.algo, loaded.config.is_off_policy
+    algo, draws_actions = loaded.config.run.algo, loaded.config.traits.draws_actions
     greedy = loaded.config.run.eval_deterministic if deterministic is None else deterministic
     seed = evaluation_seed(loaded.config.run.seed, 0) if seed is None else seed
     played, notes = _play(loaded, video, Scene(loaded.policies, seed, episodes, greedy, min(video_episodes, episodes)))
-    undrawn = _note_undrawn(algo) if is_off_policy and deterministic is False else ""
+    undrawn = "" if draws_actions or deterministic is not False else _note_undrawn(algo)
     returns, lengths = np.asarray(played.returns, np.float64), np.asarray(played.lengths)
     summary = summarize(returns)
     return EvalResult(
@@ -111,7 +111,7 @@ def evaluate_run(
         agents=dict(zip(loaded.team.names, np.mean(played.agent_returns, axis=0).tolist(), strict=True)),
         env={name: float(np.mean(value)) for name, value in played.info.items()},
         episodes=episodes,
-        deterministic=greedy or is_off_policy,
+        deterministic=greedy or not draws_actions,
         algo=algo,
         checkpoint=str(loaded.checkpoint),
         step=loaded.step,
@@ -130,7 +130,7 @@ def _play(loaded: LoadedRun, video: str | Path | None, scene: Scene) -> tuple[Ep
     """Build the env anew, make sure that it still is the one trained on, and play; also what to say about it."""
     num_envs = min(loaded.config.env.num_envs, scene.episodes)
     config = settings.override(loaded.config, num_envs=num_envs, shifts=1, staleness=0)
-    if not config.is_off_policy:  # fewer envs may not fill the minibatches of training
+    if hasattr(config.learning, "num_minibatches"):  # fewer envs may not fill the minibatches of training
         config = settings.override(config, num_minibatches=1)
     engine = make_engine(config, loaded.run_dir)
     try:

@@ -20,7 +20,7 @@ from courtside.settings.config import Config, EnvConfig, PPOConfig, Threshold
 
 CONFIG = Config(
     env=EnvConfig(num_envs=10),
-    ppo=PPOConfig(num_steps=10),
+    learning=PPOConfig(num_steps=10),
     thresholds=(Threshold(RETURN, ">=", 10.0, 200), Threshold("losses/entropy", "<", 0.5, 200)),
 )
 """100 steps an update; judged over the last two updates."""

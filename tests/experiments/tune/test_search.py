@@ -34,7 +34,7 @@ def tiny(**changes) -> Config:
         run=RunConfig(total_timesteps=2560, **changes),
         env=EnvConfig(env_id="probe-observed-action", num_envs=8),
         net=NetConfig(hidden_sizes=(8,)),
-        ppo=PPOConfig(num_steps=8, num_minibatches=1, learning_rate="1e-3"),
+        learning=PPOConfig(num_steps=8, num_minibatches=1, learning_rate="1e-3"),
         thresholds=(Threshold(objective.RETURN, ">=", 0.6, 320), Threshold("losses/entropy", "<", 0.65, 320)),
     )
 

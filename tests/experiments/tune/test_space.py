@@ -24,7 +24,7 @@ def test_default_space_of_every_preset_can_be_trained_in_two_programs(name):
     assert len(space.shapes(found)) == 2
     assert settings_of(config, found) is not None, "the preset's own point has to be beaten, so it must be inside"
     ppo, replay = {"learning_rate", "ent_coef", "update_epochs"}, {"actor_learn_rate", "critic_learn_rate", "tau", "C"}
-    assert {"gamma", *(replay if config.is_off_policy else ppo)} <= {part.name for part in found}
+    assert {"gamma", *(replay if config.traits.has_replay else ppo)} <= {part.name for part in found}
 
 
 def test_words_change_the_table():

@@ -18,7 +18,7 @@ BASE = Config(
     run=RunConfig(total_timesteps=640),
     env=EnvConfig(env_id="probe-observed-action", num_envs=8),
     net=NetConfig(hidden_sizes=(8,)),
-    ppo=PPOConfig(num_steps=8, num_minibatches=1),
+    learning=PPOConfig(num_steps=8, num_minibatches=1),
 )
 MEMBERS = [override(BASE, learning_rate=rate, seed=seed) for seed, rate in enumerate(("1e-3", "3e-2", "1e-2"))]
 STEPS = 640

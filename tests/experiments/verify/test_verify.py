@@ -12,8 +12,8 @@ from courtside.experiments.verify import QUICK, hold_against, least_seeds, to_js
 from courtside.settings.presets import DEFAULT, find_preset
 
 PRESET = find_preset("cartpole")
-CONFIG = dataclasses.replace(PRESET, ppo=dataclasses.replace(PRESET.ppo, num_steps=32))
-BROKEN = dataclasses.replace(CONFIG, ppo=dataclasses.replace(CONFIG.ppo, learning_rate="2e-2"))
+CONFIG = dataclasses.replace(PRESET, learning=dataclasses.replace(PRESET.ppo, num_steps=32))
+BROKEN = dataclasses.replace(CONFIG, learning=dataclasses.replace(CONFIG.ppo, learning_rate="2e-2"))
 """Rates are data of the compiled program, so this stands for an edit without a compilation of its own."""
 ENDS = (2, 4, 8)
 SEEDS = 6

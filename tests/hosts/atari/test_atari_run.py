@@ -26,7 +26,7 @@ CONFIG = Config(
         workers="serial",
     ),
     net=NetConfig(torso="mlp", hidden_sizes=(4,)),
-    ppo=PPOConfig(num_steps=8, num_minibatches=1, update_epochs=1),
+    learning=PPOConfig(num_steps=8, num_minibatches=1, update_epochs=1),
 )
 
 

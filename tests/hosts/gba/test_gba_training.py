@@ -35,7 +35,7 @@ CONFIG = Config(
         workers="serial",
     ),
     net=NetConfig(torso="mlp", hidden_sizes=(4,)),
-    ppo=PPOConfig(num_steps=8, num_minibatches=1, update_epochs=1, learning_rate="1e-4", anneal_lr=False),
+    learning=PPOConfig(num_steps=8, num_minibatches=1, update_epochs=1, learning_rate="1e-4", anneal_lr=False),
 )
 
 

@@ -5,7 +5,6 @@ What a search, a proof and a band all stand on. Nothing is written here; `popula
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +16,7 @@ from courtside.engines import MAX_CHUNK, backend, make_engine
 from courtside.engines.jax_engine import JaxEngine
 from courtside.experiments.population.engine import PopulationEngine, members_that_fit
 from courtside.runs.runlog import Row, blank_episodes
-from courtside.settings.config import Config, MAD4PGConfig, PPOConfig
-from courtside.settings.groups import MAD4PG_TRACED
+from courtside.settings.config import Config
 from courtside.types import TrainState
 
 Columns = dict[str, np.ndarray]
@@ -36,24 +34,11 @@ class Trained:
 def program_key(config: Config) -> Hashable:
     """What decides the compiled program: settings whose keys are equal can share one.
 
-    Rates, coefficients, discounts, epochs, seed and length are data of the program, so they may differ.
+    Rates, coefficients, discounts, epochs, seed and length are data of the program, so they may differ. Whatever does not say
+    so of itself counts as a part of the program.
     """
-    env = config.env
-    world = (env.env_id, env.env_options, env.opponents, env.num_envs, env.score_cap)
-    learning = _replay_key(config.mad4pg) if config.is_off_policy else _ppo_key(config.ppo)
-    return (config.run.algo, *world, config.net, *learning)
-
-
-def _ppo_key(ppo: PPOConfig) -> tuple[Hashable, ...]:
-    switches = (ppo.norm_adv, ppo.clip_vloss, ppo.norm_obs, ppo.norm_reward)
-    early_stop = None if ppo.target_kl is None else ppo.target_kl_mode
-    return (ppo.num_steps, ppo.num_minibatches, switches, early_stop)
-
-
-def _replay_key(own: MAD4PGConfig) -> tuple[Hashable, ...]:
-    """Whatever is not known to be data counts as a part of the program."""
-    static = [field.name for field in dataclasses.fields(own) if field.name not in MAD4PG_TRACED]
-    return (own.max_grad_norm > 0, *(getattr(own, name) for name in static))
+    world = (value for name, value in vars(config.env).items() if name not in config.env.HOST_ONLY)
+    return (config.run.algo, *world, config.net, *config.learning.program())
 
 
 def group_by_program(configs: Sequence[Config]) -> list[list[int]]:

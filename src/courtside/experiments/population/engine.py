@@ -162,7 +162,7 @@ class PopulationEngine:
         None where it cannot be told: members side by side take gradient steps even where they are thrown away, and a
         second copy of every replay may not fit.
         """
-        if self.team.is_off_policy and trains_side_by_side():
+        if self.configs[0].traits.has_replay and trains_side_by_side():
             return None
         tried = max(1, num_updates // 10)
         idle = [without_learning(share.hyper) for share in self._shares]

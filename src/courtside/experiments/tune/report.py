@@ -106,8 +106,7 @@ def passes(hits: int, of: int) -> str:
 def differing(search: Search, settings: Settings) -> dict[str, str]:
     """What is set other than in the search's own config, as words, in the order of the space."""
     config = search.base
-    parts = ("run", "env", "net", config.family)
-    base = {name: value for part in parts for name, value in search.config[part].items()}
+    base = {name: value for part in config.groups for name, value in search.config[part].items()}
     meant = changes(config, settings)
     order = {one["name"]: i for i, one in enumerate(search.space)}
     names = sorted(settings, key=lambda name: (order.get(name, len(order)), name))

@@ -136,7 +136,7 @@ def stage_steps(config: Config, number: int, count: int, is_accelerator: bool) -
         return full
     window = longest_window(config.thresholds)
     share = LONGER_SHARE if is_accelerator else FIRST_SHARE
-    least = 3 * config.mad4pg.pretrain if config.is_off_policy else config.batch_size
+    least = 3 * config.mad4pg.pretrain if config.traits.has_replay else config.batch_size
     return min(full, max(full // share, 3 * window, least) * 2 ** (number - 1))
 
 

@@ -3,19 +3,14 @@ their own. No JAX, no Optuna."""
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import Any
 
-from courtside.settings import groups
+from courtside.settings.algorithms import learning_groups
 from courtside.settings.config import Config
-from courtside.settings.groups import MAD4PG_TRACED
 
-SCHEDULES = tuple(itertools.chain.from_iterable(groups.SCHEDULES.values()))
-TRACED = (
-    *SCHEDULES, "gamma", "gae_lambda", "update_epochs", "vf_coef", "max_grad_norm", "adam_eps", "weight_decay", "target_kl",
-    *MAD4PG_TRACED,
-)  # fmt: skip
+SCHEDULES = tuple(name for group in learning_groups().values() for name in group.SCHEDULES)
+TRACED = tuple(name for group in learning_groups().values() for name in group.TRACED)
 """Data of the compiled program: any number of values share one. All else is a shape, and costs a compile per value."""
 
 
@@ -103,9 +98,9 @@ most 2.7."""
 
 def default_space(config: Config) -> Space:
     """The family's table, the preset's own lines in it, and one shape beside the preset's."""
-    table = _replay_table(config) if config.is_off_policy else _ppo_table(config)
+    table = TABLES.get(config.family, _rates_alone)(config)
     own = [part for part in PRESET_SPACES.get(config.preset, ()) if hasattr(config.learning, part.name)]
-    if not config.is_distributional:
+    if not config.traits.predicts_distribution:
         own = [part for part in own if part.name not in ("vmin", "vmax")]
     return tuple(({part.name: part for part in table} | {part.name: part for part in own}).values())
 
@@ -121,3 +116,13 @@ def _replay_table(config: Config) -> Space:
     """With another n as the other shape."""
     own = config.mad4pg.rollout
     return (*MAD4PG_SPACE, Choice("rollout", (own, 3 if own > 3 else 5)))
+
+
+def _rates_alone(config: Config) -> Space:
+    """Of an algorithm without a table: how large its steps are and how far it looks."""
+    rates = (Range(name, 1e-5, 1e-2, log=True) for name in config.learning.RATES)
+    return (*rates, Range("gamma", 0.9, 0.998, from_one=True))
+
+
+TABLES = {"ppo": _ppo_table, "mad4pg": _replay_table}
+"""Family -> what is searched when nothing is said."""

@@ -59,7 +59,7 @@ def find_base(preset: str | None, env_id: str | None, algo: str | None = None) -
 
 def _named_base(preset: str | None, env_id: str | None, family: str | None) -> tuple[Config, list[str]]:
     if env_id is None:
-        return find_preset(preset or DEFAULTS[family or "ppo"]), []
+        return find_preset(preset or DEFAULTS.get(family or "ppo", DEFAULT)), []
     world = world_name(env_id)
     if preset is None:
         return _preset_of(world, family)

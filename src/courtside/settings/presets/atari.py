@@ -29,7 +29,7 @@ def _zoo(preset: str, game: str, score: float, source: str) -> Config:
         run=RunConfig(total_timesteps=10_000_000, eval_episodes=60),
         env=EnvConfig(env_id=f"atari:{game}", num_envs=8),
         net=NetConfig(activation="relu", shared_torso=True),
-        ppo=_ZOO,
+        learning=_ZOO,
         thresholds=(Threshold("eval/episodic_return", ">=", score, source=source),),
     )
 

@@ -19,7 +19,7 @@ CLASSIC: dict[str, tuple[str, Config]] = {
             preset="cartpole",
             run=RunConfig(total_timesteps=500_000),
             env=EnvConfig(env_id="cartpole", num_envs=8),
-            ppo=PPOConfig(learning_rate="1e-3"),
+            learning=PPOConfig(learning_rate="1e-3"),
             thresholds=(CARTPOLE_SOLVED,),
         ),
     ),
@@ -29,7 +29,7 @@ CLASSIC: dict[str, tuple[str, Config]] = {
             preset="cartpole-fast",
             run=RunConfig(total_timesteps=500_000),
             env=EnvConfig(env_id="cartpole", num_envs=64),
-            ppo=PPOConfig(
+            learning=PPOConfig(
                 num_steps=32,
                 learning_rate="3e-3",
                 gamma=0.98,
@@ -49,7 +49,7 @@ CLASSIC: dict[str, tuple[str, Config]] = {
             preset="pendulum",
             run=RunConfig(total_timesteps=500_000),
             env=EnvConfig(env_id="pendulum", num_envs=16),
-            ppo=PPOConfig(
+            learning=PPOConfig(
                 learning_rate="1e-3",
                 gamma=0.95,
                 num_minibatches=8,

@@ -35,7 +35,7 @@ def _make(preset: str, options: tuple[str, ...], ppo: PPOConfig) -> Config:
             worker_timeout=180.0,
         ),
         net=_NET,
-        ppo=ppo,
+        learning=ppo,
         thresholds=(_FIRST_BADGE,),
     )
 

@@ -17,7 +17,8 @@ from typing import Any, get_args, get_type_hints
 from courtside import __version__, files
 from courtside.errors import ConfigError
 from courtside.settings import gate
-from courtside.settings.config import FAMILIES, Config, RunConfig, Threshold, from_json, to_json
+from courtside.settings.algorithms import learning_groups
+from courtside.settings.config import Config, RunConfig, Threshold, from_json, to_json
 from courtside.settings.worlds import targets_of
 
 FORMAT = 1
@@ -90,13 +91,10 @@ def _read_record(path: Path) -> dict[str, Any]:
         raise ConfigError(f"The preset file {path} cannot be read: {files.explain(error)}.") from error
     except ValueError as error:
         raise ConfigError(f"{path} is not a preset file: it is no JSON ({error}).") from error
-    if (
-        not isinstance(record, dict)
-        or not {"format", "preset", "env"} <= set(record)
-        or not set(FAMILIES) & set(record)
-    ):
+    groups = learning_groups()
+    if not (isinstance(record, dict) and {"format", "preset", "env"} <= set(record) and set(groups) & set(record)):
         raise ConfigError(
-            f"{path} is not a preset file: it lacks format, preset, env, or ppo or mad4pg. `courtside tune` writes such files."
+            f"{path} is not a preset file: it lacks format, preset, env, or {' or '.join(groups)}. `courtside tune` writes such files."
         )
     return _without_version(path, record)
 

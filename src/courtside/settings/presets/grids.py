@@ -25,7 +25,7 @@ _DOORS = Config(
     preset="red-blue-doors",
     run=RunConfig(total_timesteps=10_000_000),
     env=EnvConfig(env_id="red-blue-doors-8x8", num_envs=512),
-    ppo=dataclasses.replace(_PPO, ent_coef="linear(0.05, 0)"),
+    learning=dataclasses.replace(_PPO, ent_coef="linear(0.05, 0)"),
     thresholds=_judge(
         30, "17.3 steps is the best possible mean; an agent that sees 7 x 7 cells has to look around",
         0.85, "0.988 is the best possible; without memory one in ten opens the blue door first, which ends it with 0",
@@ -36,7 +36,7 @@ _PICKUP = Config(
     preset="blocked-unlock-pickup",
     run=RunConfig(total_timesteps=12_000_000),
     env=EnvConfig(env_id="blocked-unlock-pickup", num_envs=512),
-    ppo=_PPO,
+    learning=_PPO,
     thresholds=_judge(
         35, "22.6 steps is the best possible mean, plus half of it for looking around",
         0.94, "0.965 is the best possible; 35 steps pay 0.945",
@@ -47,7 +47,7 @@ _HALLWAY = Config(
     preset="locked-hallway",
     run=RunConfig(total_timesteps=10_000_000),
     env=EnvConfig(env_id="locked-hallway-2rooms", num_envs=512),
-    ppo=dataclasses.replace(_PPO, gamma=0.95),
+    learning=dataclasses.replace(_PPO, gamma=0.95),
     thresholds=_judge(
         31, "20.5 steps is the best possible mean, plus half of it for looking around",
         1.90, "1.938 is the best possible: two doors, each paid by the time it is unlocked",

@@ -12,7 +12,7 @@ MEMORY: dict[str, tuple[str, Config]] = {
             run=RunConfig(total_timesteps=200_000),
             env=EnvConfig(env_id="probe-memory", num_envs=64),
             net=NetConfig(hidden_sizes=(32,), lstm_size=32),
-            ppo=PPOConfig(num_steps=32, learning_rate="3e-3", num_minibatches=4),
+            learning=PPOConfig(num_steps=32, learning_rate="3e-3", num_minibatches=4),
             thresholds=(
                 Threshold(
                     "charts/episodic_return", ">=", 0.95, 20_000,

@@ -26,7 +26,7 @@ _SINGLE = Config(
     preset="redblue",
     run=RunConfig(total_timesteps=1_500_000),
     env=EnvConfig(env_id="redblue", num_envs=64, env_options=("encoding=blurred",)),
-    ppo=_PPO,
+    learning=_PPO,
     thresholds=(
         Threshold(LENGTH, "<=", 40, source=TASK_3),
         Threshold(RETURN, ">=", 2.0, source=f"{TASK_3}; honest play pays 1.93 at most, so this takes the ball's repeated reward"),
@@ -40,7 +40,7 @@ _HONEST = dataclasses.replace(
     preset="redblue-honest",
     run=RunConfig(total_timesteps=1_000_000),
     env=dataclasses.replace(_SINGLE.env, env_options=("encoding=blurred", "ball_pays=once")),
-    ppo=dataclasses.replace(_PPO, learning_rate="7e-4", gamma=0.97),
+    learning=dataclasses.replace(_PPO, learning_rate="7e-4", gamma=0.97),
     thresholds=(
         Threshold(LENGTH, "<=", 40, source=f"{TASK_3}; the shortest way takes 23 steps"),
         Threshold(RETURN, ">=", 1.9, source="key 0.5 + ball 0.45 + a win within 40 steps 0.964 = 1.914; the best possible is 1.929"),
@@ -53,7 +53,7 @@ _DUEL = Config(
     preset="redblue-1v1",
     run=RunConfig(total_timesteps=600_000),
     env=EnvConfig(env_id="redblue-1v1", num_envs=64, opponents=("blue=random",)),
-    ppo=dataclasses.replace(
+    learning=dataclasses.replace(
         _PPO, learning_rate="1.5e-3", gamma=0.98, gae_lambda=0.95, ent_coef="linear(0.01, 0)", vf_coef=0.5
     ),
     thresholds=(
@@ -69,7 +69,7 @@ _PAIR = Config(
     run=RunConfig(total_timesteps=600_000),
     env=EnvConfig(env_id="redblue-pair", num_envs=64),
     net=NetConfig(critic="central"),
-    ppo=dataclasses.replace(_PPO, gae_lambda=0.95, ent_coef="linear(0.01, 0)"),
+    learning=dataclasses.replace(_PPO, gae_lambda=0.95, ent_coef="linear(0.01, 0)"),
     thresholds=(
         Threshold(LENGTH, "<", 40, source=PAIR_TASK),
         Threshold("agents/red_0/episodic_return", ">=", 1.3, source=PAIR_TASK),
@@ -88,7 +88,9 @@ _RANDOM_PAIR = dataclasses.replace(
     run=RunConfig(total_timesteps=2_000_000),
     env=dataclasses.replace(_PAIR.env, env_options=("homework=3",)),
     net=NetConfig(learners="independent", critic="central"),
-    ppo=dataclasses.replace(_PPO, learning_rate="7e-4", gamma=0.97, gae_lambda=0.9, ent_coef="linear(0.02, 0.005)"),
+    learning=dataclasses.replace(
+        _PPO, learning_rate="7e-4", gamma=0.97, gae_lambda=0.9, ent_coef="linear(0.02, 0.005)"
+    ),
 )
 
 _HONEST_PAIR = dataclasses.replace(
@@ -96,7 +98,7 @@ _HONEST_PAIR = dataclasses.replace(
     preset="redblue-pair-honest",
     run=RunConfig(total_timesteps=1_500_000),
     env=dataclasses.replace(_PAIR.env, env_options=("homework=3", "mode=fixed")),
-    ppo=dataclasses.replace(_RANDOM_PAIR.ppo, learning_rate="1e-3", gae_lambda=0.95, ent_coef="linear(0.02, 0)"),
+    learning=dataclasses.replace(_RANDOM_PAIR.ppo, learning_rate="1e-3", gae_lambda=0.95, ent_coef="linear(0.02, 0)"),
     thresholds=tuple(
         Threshold(
             t.metric, t.op, t.value,

@@ -23,7 +23,7 @@ _TENNIS = Config(
     run=RunConfig(algo="mad4pg", total_timesteps=300_000, eval_deterministic=True),
     env=dataclasses.replace(_COURT, num_envs=16),
     net=NetConfig(hidden_sizes=(128, 128), activation="relu", learners="shared"),
-    mad4pg=MAD4PGConfig(
+    learning=MAD4PGConfig(
         num_steps=16, updates_per_step=0.25, rollout=3, buffer_size=100_000, pretrain=10_000,
         actor_learn_rate="linear(5e-4, 0)", critic_learn_rate="linear(1e-3, 0)", tau=5e-3, vmin=-0.1, vmax=1.0,
         e="0.3", e_min=0.05, anneal_max=1.3, l2=0.0, norm_obs=True,
@@ -36,7 +36,7 @@ _TENNIS_PPO = Config(
     run=RunConfig(total_timesteps=5_000_000, eval_deterministic=True),
     env=dataclasses.replace(_COURT, num_envs=64),
     net=NetConfig(hidden_sizes=(128, 128), learners="shared"),
-    ppo=PPOConfig(
+    learning=PPOConfig(
         learning_rate="5e-4", num_minibatches=8, update_epochs=4, ent_coef="0.001", clip_vloss=False, norm_obs=True,
     ),
     thresholds=TENNIS_SOLVED,
@@ -47,7 +47,7 @@ _PENDULUM = Config(
     run=RunConfig(algo="d4pg", total_timesteps=100_000),
     env=EnvConfig(env_id="pendulum", num_envs=8),
     net=NetConfig(hidden_sizes=(128, 128), activation="relu"),
-    mad4pg=MAD4PGConfig(
+    learning=MAD4PGConfig(
         gamma=0.95, rollout=3, pretrain=5_000, actor_learn_rate="5e-4", critic_learn_rate="1e-3", tau=5e-3, vmin=-200.0,
         vmax=0.0, e="0.3", anneal="schedule", l2=0.0, norm_obs=True,
     ),
@@ -69,7 +69,7 @@ _MEET = Config(
     run=RunConfig(algo="mad4pg", total_timesteps=15_000, eval_deterministic=True, eval_episodes=256),
     env=EnvConfig(env_id="duo-meet", num_envs=8),
     net=NetConfig(activation="relu", learners="independent"),
-    mad4pg=dataclasses.replace(_DUO, vmin=-15.0, vmax=0.0),
+    learning=dataclasses.replace(_DUO, vmin=-15.0, vmax=0.0),
     thresholds=(Threshold(GREEDY, ">=", -1.7, source="-1.35 is the best possible mean, doing nothing gets -10"),),
 )
 
@@ -78,7 +78,7 @@ _CHASE = Config(
     run=RunConfig(algo="mad4pg", total_timesteps=15_000, eval_deterministic=True, eval_episodes=256),
     env=EnvConfig(env_id="duo-chase", num_envs=8),
     net=NetConfig(activation="relu", learners="independent"),
-    mad4pg=dataclasses.replace(_DUO, vmin=-10.0, vmax=10.0),
+    learning=dataclasses.replace(_DUO, vmin=-10.0, vmax=10.0),
     thresholds=(
         Threshold(RUNNER, ">=", 0.8, window_episodes=200, source="0.97 is what best play of both gives the runner"),
         Threshold(RUNNER, "<=", 1.15, window_episodes=200, source="with more than that the chaser plays badly"),

@@ -6,6 +6,7 @@ in the TrainState; an engine itself holds only compiled programs and, for host w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -38,7 +39,7 @@ class Engine(Protocol):
     spec: EnvSpec
     team: Team
     opponents: tuple[Any, ...]
-    """Networks of opponents, to be kept in a new run folder (`recruit.keep`)."""
+    """Networks of opponents, to be kept in a new run folder (`engines.opponents.keep`)."""
 
     @property
     def chunk_factor(self) -> float:
@@ -115,3 +116,17 @@ def _refuse_broken(target: str, env: Any) -> None:
 
     if faults := traced_faults(env):
         raise EnvContractError(f"{target} breaks the contract: {faults[0]} `courtside check {target}` tells more.")
+
+
+def run_through(
+    engine: Any, state: Any, num_updates: int, on_chunk: Callable[[int], object] | None = None
+) -> tuple[Any, Rows]:
+    """So many updates of one run or of many, and all their rows; `on_chunk` hears of every chunk's updates."""
+    pieces: list[Rows] = []
+    for done in range(0, num_updates, MAX_CHUNK):
+        length = min(MAX_CHUNK, num_updates - done)
+        state, rows = engine.run_chunk(state, length)
+        pieces.append(rows)
+        if on_chunk is not None:
+            on_chunk(length)
+    return state, {name: np.concatenate([piece[name] for piece in pieces], axis=-1) for name in pieces[0]}

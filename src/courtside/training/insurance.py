@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from courtside import files
-from courtside.engines import MAX_CHUNK
+from courtside.engines import run_through
 from courtside.engines.jax_engine import JaxEngine
 from courtside.errors import ConfigError
 from courtside.health.falls import Fall, find_fall
@@ -201,7 +201,7 @@ class Insurance:
         for config, state in zip(configs, states, strict=True):
             yield Racing(len(trained), len(configs))
             self.engine.use(config)
-            trained.append(_run(self.engine, jax.tree.map(jnp.copy, state), updates))
+            trained.append(run_through(self.engine, jax.tree.map(jnp.copy, state), updates)[1])
             if len(trained) % SEEDS == 0:
                 yield Notice(_describe_runner([*remedies, races.NO_CHANGE], trained))
         self._use_settings()
@@ -231,14 +231,6 @@ class Insurance:
             "steps_undone": (update - start) * batch,
             "steps_raced": len(outcomes) * SEEDS * (update - start) * batch,
         }
-
-
-def _run(engine: JaxEngine, state: TrainState, updates: int) -> Columns:
-    pieces = []
-    for done in range(0, updates, MAX_CHUNK):
-        state, rows = engine.run_chunk(state, min(MAX_CHUNK, updates - done))
-        pieces.append(rows)
-    return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
 
 
 def _describe_fall(config: Config, fall: Fall, update: int, start: int) -> str:

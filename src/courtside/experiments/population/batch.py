@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from courtside.engines import MAX_CHUNK, backend, make_engine
+from courtside.engines import backend, make_engine, run_through
 from courtside.engines.jax_engine import JaxEngine
 from courtside.experiments.population.engine import PopulationEngine, members_that_fit
 from courtside.runs.runlog import Row, blank_episodes
@@ -91,14 +92,8 @@ def _train_part(
     engine = PopulationEngine(configs, run_dir)
     engine.compile()
     state = engine.init() if states is None else engine.stack(states)
-    pieces: list[Columns] = []
-    for done in range(0, num_updates, MAX_CHUNK):
-        length = min(MAX_CHUNK, num_updates - done)
-        state, rows = engine.run_chunk(state, length)
-        pieces.append(rows)
-        if on_chunk is not None:
-            on_chunk(len(configs), length)
-    columns = {name: np.concatenate([piece[name] for piece in pieces], axis=1) for name in pieces[0]}
+    on_part = partial(on_chunk, len(configs)) if on_chunk is not None else None
+    state, columns = run_through(engine, state, num_updates, on_part)
     members = range(len(configs))
     trained = Trained(
         [engine.member(state, i) for i in members],

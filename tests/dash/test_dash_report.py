@@ -13,8 +13,8 @@ from test_dash_pages import SICK, make_sick
 from test_groups import POPULATION, SEARCH, make_population, make_search
 
 from courtside import cli
+from courtside.cli.report import find_chosen
 from courtside.dash.bundle import collect, map_imports, resolve, rewrite
-from courtside.dash.chosen import find_chosen
 from courtside.dash.report import GENERATOR, Lists, make_report, points_for, read_picture, shorten
 from courtside.runs import runlog
 from courtside.runs.png import encode_png

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from courtside.cli.arguments import Parser, add_output, add_runs
+from courtside.cli.report import check_place, find_chosen, write_file
 
 ABOUT = """Draw learning curves of one run, of a population or of several side by side, with the thresholds as lines.
 
@@ -14,7 +15,6 @@ the middle 80% of its members."""
 
 def main(words: list[str]) -> int:
     args = make_parser().read(words)
-    from courtside.dash.chosen import check_place, find_chosen, write_file
     from courtside.dash.pictures import check_ending, draw
 
     runs, path = find_chosen(args.runs), Path(args.output)

@@ -68,7 +68,7 @@ def collect(names: Iterable[str]) -> dict[str, str]:
         name = waiting.pop()
         if name not in sources:
             sources[name] = read(name)
-            waiting += [resolve(name, found) for found in _STATIC_IMPORT.findall(sources[name])]
+            waiting += [resolve(name, path) for path in _STATIC_IMPORT.findall(sources[name])]
     return sources
 
 
@@ -88,7 +88,7 @@ def map_imports(sources: Mapping[str, str]) -> dict[str, str]:
 
 def rewrite(name: str, source: str) -> str:
     """The same module with names in the place of paths."""
-    return _IMPORT.sub(lambda found: f'{found[1]}"{bare(resolve(name, found[2]))}"', source)
+    return _IMPORT.sub(lambda match: f'{match[1]}"{bare(resolve(name, match[2]))}"', source)
 
 
 def data_url(kind: str, content: bytes) -> str:

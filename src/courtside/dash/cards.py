@@ -19,7 +19,6 @@ from courtside.errors import CourtsideError
 from courtside.experiments.tune.trials import SEARCH
 from courtside.files import read_record
 from courtside.health.verdict import VerdictTracker
-from courtside.runs.lines import as_number
 from courtside.runs.runlog import CONFIG, EVALS, METRICS, TIMING, VERDICT
 from courtside.settings import config as configs
 from courtside.settings.config import Config
@@ -37,7 +36,7 @@ Stamp = tuple[tuple[int, int], ...]
 Spark = tuple[tuple[int, float | None], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Card:
     """What the list shows; see the names in the page's table."""
 
@@ -51,17 +50,17 @@ class Card:
     state: str
     """training, paused, stopped or finished."""
     started: str
-    step: int
-    total_steps: int
-    steps_per_second: float | None
-    seconds_left: float | None
-    score: float | None
-    score_name: str
-    best_eval: float | None
-    verdict: str | None
+    step: int = 0
+    total_steps: int = 0
+    steps_per_second: float | None = None
+    seconds_left: float | None = None
+    score: float | None = None
+    score_name: str = ""
+    best_eval: float | None = None
+    verdict: str | None = None
     """pass or fail; None where there is none yet."""
     verdict_words: str
-    spark: Spark
+    spark: Spark = ()
     """Steps and scores."""
 
     def to_json(self) -> dict[str, Any]:
@@ -98,10 +97,10 @@ class Cards:
     def one(self, name: str) -> Stamped:
         folder = self._shelf.find(name)
         stamp, pulse = stamp_of(folder), pulse_of(folder)
-        known = self._made.get(name)
-        if known is None or known[:2] != (stamp, pulse):
-            known = self._made[name] = (stamp, pulse, self._make(name, folder, pulse))
-        return Stamped(known[2], stamp)
+        made = self._made.get(name)
+        if made is None or made[:2] != (stamp, pulse):
+            made = self._made[name] = (stamp, pulse, self._make(name, folder, pulse))
+        return Stamped(made[2], stamp)
 
     def _make(self, name: str, folder: Path, pulse: Pulse) -> Card:
         """Whatever stands in a folder, it must not take the list from everybody."""
@@ -121,10 +120,10 @@ def stamp_of(folder: Path) -> Stamp:
 
 def _stamp(path: Path) -> tuple[int, int]:
     try:
-        told = path.stat()
+        stat = path.stat()
     except OSError:
         return (0, -1)
-    return (told.st_mtime_ns, told.st_size)
+    return (stat.st_mtime_ns, stat.st_size)
 
 
 def make_card(name: str, folder: Path, pulse: Pulse) -> Card:
@@ -138,10 +137,11 @@ def _run_card(name: str, folder: Path, pulse: Pulse) -> Card:
     metric, newest = score_metric(config), read_newest(folder / METRICS) or {}
     spark = make_spark(folder, metric, SPARK_POINTS)
     step, total = whole(newest.get("step")), config.num_updates * config.batch_size
-    speed, is_done = _speed(folder), bool(verdict) or 0 < total <= step
+    speed = plain((read_newest(folder / TIMING) or {}).get("steps_per_second"))
+    is_done, score = bool(verdict) or 0 < total <= step, spark[-1][1] if spark else None
     return Card(
         name=name, kind="run", state=state_words(pulse, is_done), step=step, total_steps=total,
-        steps_per_second=speed, seconds_left=_left(pulse, total - step, speed), score=_last(spark), score_name=metric,
+        steps_per_second=speed, seconds_left=_left(pulse, total - step, speed), score=score, score_name=metric,
         best_eval=best_eval(folder, config), verdict=verdict_of(verdict), verdict_words=verdict_words(verdict),
         spark=spark, **_about(config, folder),
     )  # fmt: skip
@@ -149,8 +149,8 @@ def _run_card(name: str, folder: Path, pulse: Pulse) -> Card:
 
 def _population_card(name: str, folder: Path, pulse: Pulse) -> Card:
     """Of the members' middle one, and how many of them passed."""
-    config, found = read_config(folder), members_of(folder)[:MOST_MEMBERS]
-    cards = [_run_card(f"{name}/{member.name}", member, pulse) for member in found]
+    config, members = read_config(folder), members_of(folder)[:MOST_MEMBERS]
+    cards = [_run_card(f"{name}/{member.name}", member, pulse) for member in members]
     judged = [card.verdict for card in cards if card.verdict is not None]
     ranked = sorted((card for card in cards if card.score is not None), key=lambda card: card.score or 0.0)
     middle = ranked[len(ranked) // 2] if ranked else None
@@ -175,23 +175,21 @@ def _population_card(name: str, folder: Path, pulse: Pulse) -> Card:
 def _search_card(name: str, folder: Path, pulse: Pulse) -> Card:
     record = read_record(folder / SEARCH)
     config = parse_config(record.get("config"))
-    told = (row for row in as_list(record.get("finals")) if isinstance(row, dict))
-    winner = next((row for row in told if row.get("name") == "winner"), {})
+    finals = (row for row in as_list(record.get("finals")) if isinstance(row, dict))
+    winner = next((row for row in finals if row.get("name") == "winner"), {})
     passed = as_list(winner.get("passed"))
     words = f"the winner passed {sum(map(bool, passed))} of {len(passed)} fresh seeds" if passed else ""
     return Card(
-        name=name, kind="search", state=state_words(pulse, record.get("finished") is True), step=0, total_steps=0,
-        steps_per_second=None, seconds_left=None, score=plain(winner.get("pass_share")), score_name="share of seeds that pass",
-        best_eval=None, verdict=None, verdict_words=words, spark=(), **_about(config, folder),
+        name=name, kind="search", state=state_words(pulse, record.get("finished") is True), verdict_words=words,
+        score=plain(winner.get("pass_share")), score_name="share of seeds that pass", **_about(config, folder),
     )  # fmt: skip
 
 
 def unreadable_card(name: str, folder: Path, pulse: Pulse) -> Card:
     """Of a folder whose files make no sense."""
     return Card(
-        name=name, kind=kind_of(folder) or "run", state=state_words(pulse, False), step=0, total_steps=0, steps_per_second=None,
-        seconds_left=None, score=None, score_name="", best_eval=None, verdict=None, verdict_words="its files are damaged",
-        spark=(), **_about(UNREADABLE, folder),
+        name=name, kind=kind_of(folder) or "run", state=state_words(pulse, False), verdict_words="its files are damaged",
+        **_about(UNREADABLE, folder),
     )  # fmt: skip
 
 
@@ -233,25 +231,17 @@ def parse_config(record: Any) -> Config:
 
 def make_spark(folder: Path, metric: str, points: int) -> Spark:
     """The score along the run. A row in which no episode ended says nothing of it and is left out."""
-    found = pick_points(folder / METRICS, metric, points)
-    if len(found) < FEW_POINTS:  # few rows have it: look at more of them
-        found = pick_points(folder / METRICS, metric, 20 * points)[-points:]
-    return tuple((int(step), plain(value)) for step, value in found)
-
-
-def _last(spark: Spark) -> float | None:
-    return spark[-1][1] if spark else None
+    pairs = pick_points(folder / METRICS, metric, points)
+    if len(pairs) < FEW_POINTS:  # few rows have it: look at more of them
+        pairs = pick_points(folder / METRICS, metric, 20 * points)[-points:]
+    return tuple((int(step), plain(value)) for step, value in pairs)
 
 
 def best_eval(folder: Path, config: Config) -> float | None:
     """The best evaluation so far; those of a huge file are looked at here and there."""
     rows = pick_rows(folder / EVALS, MOST_EVALS)
-    told = [as_number(row.get(ranking_metric(config, row))) for row in rows]
-    return max((value for value in told if value is not None and plain(value) is not None), default=None)
-
-
-def _speed(folder: Path) -> float | None:
-    return plain((read_newest(folder / TIMING) or {}).get("steps_per_second"))
+    values = (plain(row.get(ranking_metric(config, row))) for row in rows)
+    return max((value for value in values if value is not None), default=None)
 
 
 def _left(pulse: Pulse, steps: int, speed: float | None) -> float | None:

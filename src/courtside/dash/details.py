@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cache
@@ -10,15 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from courtside.dash.cards import read_config, verdict_of, verdict_words
+from courtside.dash.cards import as_list, read_config, verdict_of, verdict_words, whole
 from courtside.dash.glossary import explain
 from courtside.dash.judging import Spans, ThresholdStanding
-from courtside.dash.lines import Excerpt, LineFiles, read_newest, sample_steps
+from courtside.dash.lines import LineFiles, read_newest, sample_steps
 from courtside.dash.series import Axis, Clock, listed, make_clock, make_series, names_needed, plain
-from courtside.files import json_ready, read_record
+from courtside.dash.shelf import logged_in
+from courtside.files import json_ready, open_plain, read_record
 from courtside.health.verdict import ThresholdResult, VerdictTracker, window_words
-from courtside.runs.lines import Row, as_number
-from courtside.runs.runlog import EVALS, METRICS, TIMING, VERDICT
+from courtside.runs.lines import as_number
+from courtside.runs.runlog import EVALS, EVENTS, METRICS, TIMING, VERDICT
 from courtside.runs.system_record import SYSTEM
 from courtside.settings.config import Config, Threshold
 from courtside.settings.metric_names import is_evaluation
@@ -30,16 +33,17 @@ SIZES = ("batch_size", "minibatch_size", "num_updates", "gradient_steps")
 GROUPS = ("charts", "eval", "losses", "env", "agents", "health", "replay", "time")
 """Order in which groups of metrics are shown."""
 FIRST = (
-    "charts/game_score",
-    "charts/score",
-    "charts/episodic_return",
-    "charts/episodic_length",
-    "eval/score",
-    "eval/episodic_return",
-)
+    "charts/game_score", "charts/score", "charts/episodic_return", "charts/episodic_length",
+    "eval/score", "eval/episodic_return",
+)  # fmt: skip
 """Metrics that come before the others of their group."""
 MOST_POINTS = 5_000
 PHASE_POINTS, CLOCK_POINTS = 200, 200
+MOST_STORY = 400_000
+"""Read from the end of a long diary."""
+MOST_EVENTS = 1_000
+MOST_TEXT = 1_000
+"""Letters of one event."""
 
 
 def describe_run(files: LineFiles, run: Path, judge: Judge) -> dict[str, Any]:
@@ -47,6 +51,9 @@ def describe_run(files: LineFiles, run: Path, judge: Judge) -> dict[str, Any]:
     config, record = read_config(run), read_record(run / VERDICT)
     names = metric_names(files, run)
     tables = [files.read(run / name, ()) for name in (METRICS, EVALS, TIMING)]
+    compiling = files.read(run / TIMING, ("compile_seconds",)).columns["compile_seconds"]
+    compiling = compiling[np.isfinite(compiling)]
+    sessions = read_record(run / SYSTEM).get("sessions")
     return {
         "config": describe_settings(config),
         "sizes": describe_sizes(config),
@@ -55,16 +62,11 @@ def describe_run(files: LineFiles, run: Path, judge: Judge) -> dict[str, Any]:
         "verdict_words": verdict_words(record),
         "metrics": names,
         "glossary": explain(names),
-        "system": _sessions(run),
+        "system": [json_ready(session) for session in as_list(sessions) if isinstance(session, dict)],
         "phases": describe_phases(files, run),
-        "compile_seconds": _compile_seconds(files, run),
+        "compile_seconds": float(compiling.sum()) if compiling.size else None,
         "skipped_lines": sum(table.skipped for table in tables),
     }
-
-
-def _sessions(run: Path) -> list[Row]:
-    found = read_record(run / SYSTEM).get("sessions")
-    return [json_ready(each) for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
 # --- settings ------------------------------------------------------------------------------------------------------
@@ -119,13 +121,15 @@ def describe_thresholds(judge: Judge, run: Path, config: Config) -> list[dict[st
     if not config.thresholds:
         return []
     judged = judge(run, config.thresholds)
-    if judged is None:
-        rows = [_describe_unjudged(threshold) for threshold in config.thresholds]
+    if judged is None:  # as long as its rows are being gone through
+        blanks = VerdictTracker(config.thresholds).verdict().results
+        reading = {"holds": None, "reason": "its log is being read"}
+        rows = [_describe_threshold(blank, []) | reading for blank in blanks]
     else:
         rows = [_describe_threshold(*each) for each in judged]
-    told = read_record(run / VERDICT).get("results")
-    if isinstance(told, list) and len(told) == len(rows):
-        return [row | _as_told(one) for row, one in zip(rows, told, strict=True)]
+    results = read_record(run / VERDICT).get("results")
+    if isinstance(results, list) and len(results) == len(rows):
+        return [row | _by_verdict(result) for row, result in zip(rows, results, strict=True)]
     return rows
 
 
@@ -137,19 +141,13 @@ def _describe_threshold(result: ThresholdResult, held: Spans) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _describe_unjudged(threshold: Threshold) -> dict[str, Any]:
-    """As long as its rows are being gone through."""
-    (blank,) = VerdictTracker((threshold,)).verdict().results
-    return _describe_threshold(blank, []) | {"holds": None, "reason": "its log is being read"}
-
-
-def _as_told(told: Any) -> dict[str, Any]:
+def _by_verdict(result: Any) -> dict[str, Any]:
     """How it stands by the verdict of a finished run."""
-    told = told if isinstance(told, dict) else {}
-    since = plain(told.get("since_step"))
+    result = result if isinstance(result, dict) else {}
+    since = plain(result.get("since_step"))
     return {
-        "value": plain(told.get("value")), "worst": plain(told.get("worst")), "holds": told.get("passed") is True,
-        "since_step": None if since is None else int(since), "reason": str(told.get("reason", "")),
+        "value": plain(result.get("value")), "worst": plain(result.get("worst")), "holds": result.get("passed") is True,
+        "since_step": None if since is None else int(since), "reason": str(result.get("reason", "")),
     }  # fmt: skip
 
 
@@ -158,9 +156,8 @@ def _as_told(told: Any) -> dict[str, Any]:
 
 def metric_names(files: LineFiles, run: Path) -> list[str]:
     """All metrics of a run in the order in which to show them."""
-    found = dict.fromkeys(name for file in (METRICS, EVALS) for name in files.read(run / file, ()).names)
-    names = [name for name in found if name not in ("step", "update", "seed")]
-    return sorted(names, key=_place)
+    names = dict.fromkeys(name for file in (METRICS, EVALS) for name in files.read(run / file, ()).names)
+    return sorted((name for name in names if name not in ("step", "update", "seed")), key=_place)
 
 
 def _place(name: str) -> tuple[int, int, int]:
@@ -183,17 +180,13 @@ def read_series(
         table = files.read(run / name, names_needed(wanted))
         if not table.is_whole and span is not None and axis == "step":
             table = sample_steps(run / name, *span, names_needed(wanted))
-        places = _places(table, axis, clock)
+        places = clock.at(table.columns["step"]) if clock is not None else table.columns[axis]
         answer["series"] |= {metric: make_series(table, metric, places, points, span) for metric in wanted}
         answer["whole"] &= table.is_whole
         answer["rows"] = max(answer["rows"], table.count)
         answer["skipped_lines"] += table.skipped
     newest = read_newest(run / METRICS) or {}
     return answer | {"newest": int(as_number(newest.get("update")) or 0), "clock": describe_clock(files, run)}
-
-
-def _places(table: Excerpt, axis: Axis, clock: Clock | None) -> np.ndarray:
-    return clock.at(table.columns["step"]) if clock is not None else table.columns[axis]
 
 
 def describe_clock(files: LineFiles, run: Path) -> dict[str, list[float | None]]:
@@ -215,15 +208,9 @@ def describe_phases(files: LineFiles, run: Path) -> list[dict[str, float]]:
     """How the time was split between playing and learning, along the run."""
     table = files.read(run / TIMING, ("step", "rollout_share"))
     steps, shares = table.columns["step"], table.columns["rollout_share"]
-    known = np.flatnonzero(np.isfinite(steps) & np.isfinite(shares))
-    chosen = known[:: max(1, -(-known.size // PHASE_POINTS))].tolist()
+    rows = np.flatnonzero(np.isfinite(steps) & np.isfinite(shares))
+    chosen = rows[:: max(1, -(-rows.size // PHASE_POINTS))].tolist()
     return [{"x": float(steps[i]), "rollout_share": float(shares[i])} for i in chosen]
-
-
-def _compile_seconds(files: LineFiles, run: Path) -> float | None:
-    column = files.read(run / TIMING, ("compile_seconds",)).columns["compile_seconds"]
-    known = column[np.isfinite(column)]
-    return float(known.sum()) if known.size else None
 
 
 def differences(named: Mapping[str, Config]) -> list[dict[str, Any]]:
@@ -232,3 +219,33 @@ def differences(named: Mapping[str, Config]) -> list[dict[str, Any]]:
     names = dict.fromkeys(name for table in tables for name in table)
     rows = [{"name": name, "values": [table.get(name) for table in tables]} for name in names]
     return [row for row in rows if len(set(row["values"])) > 1]
+
+
+# --- events --------------------------------------------------------------------------------------------------------
+
+
+def read_story(run: Path) -> list[dict[str, Any]]:
+    """The newest events, the oldest of them first; lines that are none are passed over.
+
+    Of a population those of its first member: what concerns all is told by every one.
+    """
+    try:
+        with open_plain(logged_in(run) / EVENTS) as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(0, size - MOST_STORY))
+            lines = file.read(MOST_STORY).split(b"\n")[:-1]
+    except OSError:
+        return []
+    events = (_event(line) for line in lines[int(size > MOST_STORY) :])
+    return [event for event in events if event is not None][-MOST_EVENTS:]
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(record, dict):
+        return None
+    texts = {name: str(record.get(name, ""))[:MOST_TEXT] for name in ("time", "kind", "text")}
+    return {"step": whole(record.get("step")), "update": whole(record.get("update")), **texts}

@@ -37,24 +37,20 @@ class Word(NamedTuple):
 
 def parse(text: str) -> list[Word]:
     """The words of every table whose first column is headed `name`."""
-    found, section, head = [], "", None
+    words, section, head = [], "", None
     for line in text.splitlines():
         if line.startswith("## "):
             section = line.removeprefix("## ")
-        cells = [_plain(cell) for cell in line.strip().strip("|").split("|")] if line.startswith("|") else None
+        plain = _LINK.sub(r"\1", line).replace("`", "").strip().strip("|")
+        cells = [cell.strip() for cell in plain.split("|")] if line.startswith("|") else None
         if cells is None or head is None:
             head = cells
         elif head[0] == "name" and not set(line) <= set("|- "):
             names = _NAME.findall(line.split("|")[1])
-            told = dict(zip(head, cells, strict=False))
-            explained = (told.get("meaning", ""), told.get("healthy", ""), told.get("when not", ""))
-            found += [Word(name, section, *explained) for name in names]
-    return found
-
-
-def _plain(cell: str) -> str:
-    """A cell without the marks of Markdown."""
-    return _LINK.sub(r"\1", cell).replace("`", "").strip()
+            row = dict(zip(head, cells, strict=False))
+            explained = (row.get("meaning", ""), row.get("healthy", ""), row.get("when not", ""))
+            words += [Word(name, section, *explained) for name in names]
+    return words
 
 
 @cache
@@ -68,16 +64,16 @@ def explain(names: Iterable[str]) -> dict[str, dict[str, str]]:
     has_replay = any(name.startswith("replay/") for name in names)
     words = sorted(read(), key=lambda word: (word.section == REPLAY) == has_replay)
     by_name = {word.name: word for word in words}
-    found = {name: by_name[pattern] for name in names if (pattern := find_pattern(name, by_name)) is not None}
-    return {name: {"meaning": word.meaning, "good": word.good, "bad": word.bad} for name, word in found.items()}
+    entries = {name: by_name[pattern] for name in names if (pattern := find_pattern(name, by_name)) is not None}
+    return {name: {"meaning": word.meaning, "good": word.good, "bad": word.bad} for name, word in entries.items()}
 
 
-def find_pattern(name: str, known: Iterable[str]) -> str | None:
+def find_pattern(name: str, entries: Iterable[str]) -> str | None:
     """The entry that explains a metric: its own, that of all agents' (`losses/red_0/entropy`), or one for any name."""
     group, _, rest = name.partition("/")
     agents_own = f"{group}/{rest.rpartition('/')[2]}"
     general = {"agents": f"agents/<name>/{rest.rpartition('/')[2]}", "env": "env/<name>"}.get(group, "")
-    return next((entry for entry in (name, agents_own, general) if entry in known), None)
+    return next((entry for entry in (name, agents_own, general) if entry in entries), None)
 
 
 def main(args: list[str]) -> None:

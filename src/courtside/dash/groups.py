@@ -17,7 +17,7 @@ from courtside.dash.details import differences, metric_names, read_series
 from courtside.dash.lines import LineFiles
 from courtside.dash.member_logs import MemberLogs
 from courtside.dash.series import Axis, listed, plain
-from courtside.dash.shelf import kind_of, members_of
+from courtside.dash.shelf import kind_of, logged_in, members_of
 from courtside.errors import ConfigError
 from courtside.experiments.population.curves import CURVE_POINTS, LEVELS
 from courtside.experiments.population.results import Member, read_results, sentence
@@ -160,8 +160,8 @@ def find_shares(search: Search, first: Sequence[Trial]) -> list[dict[str, Any]] 
         return None
     from courtside.experiments.tune.importance import find_importance
 
-    found = find_importance(search.space, list(first))
-    return [{"name": name, "share": share} for name, share in found.shares.items()] or None
+    shares = find_importance(search.space, list(first)).shares
+    return [{"name": name, "share": share} for name, share in shares.items()] or None
 
 
 def describe_final(row: FinalRow) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def compare(files: LineFiles, runs: dict[str, Path], metric: str | None, axis: A
     if not 1 <= len(runs) <= MOST_COMPARED:
         raise ConfigError(f"{len(runs)} runs were named; name 1 to {MOST_COMPARED} to compare.")
     configs = {name: read_config(run) for name, run in runs.items()}
-    shared = [metric_names(files, _any_member(run)) for run in runs.values()]
+    shared = [metric_names(files, logged_in(run)) for run in runs.values()]
     metrics = [name for name in shared[0] if all(name in names for names in shared)]
     wanted = metric or score_metric(next(iter(configs.values())))
     curves = [read_curves(files, run, [wanted], axis, points)[wanted] for run in runs.values()]
@@ -203,11 +203,6 @@ def compare(files: LineFiles, runs: dict[str, Path], metric: str | None, axis: A
         "runs": [title | curve for title, curve in zip(titles, curves, strict=True)],
         "metric": wanted, "metrics": metrics, "differences": differences(configs),
     }  # fmt: skip
-
-
-def _any_member(run: Path) -> Path:
-    """Where the metrics of a run lie; those of a population in its first member."""
-    return next(iter(members_of(run)), run)
 
 
 def read_curves(
@@ -221,17 +216,12 @@ def read_curves(
 
 def spread(curves: Sequence[dict[str, list[Any]]], points: int) -> dict[str, list[float | None]]:
     """Several curves as their median and the range of most of them, on common places."""
-    known = [curve for curve in curves if curve["x"]]
-    if not known:
+    begun = [curve for curve in curves if curve["x"]]
+    if not begun:
         return {"x": [], "mean": [], "low": [], "high": []}
-    last = max(curve["x"][-1] for curve in known)
+    last = max(curve["x"][-1] for curve in begun)
     grid = np.linspace(0.0, last, min(points, 400) + 1)[1:]
-    rows = [_on(grid, curve) for curve in known]
+    means = [(curve["x"], np.array(curve["mean"], np.float64)) for curve in begun]
+    rows = [np.interp(grid, x, mean, left=np.nan, right=np.nan) for x, mean in means]
     low, middle, high = quantiles(np.stack(rows), LEVELS)
     return {"x": grid.tolist(), "mean": listed(middle), "low": listed(low), "high": listed(high)}
-
-
-def _on(grid: np.ndarray, curve: dict[str, list[Any]]) -> np.ndarray:
-    """A curve at other places; NaN outside its own."""
-    values = np.array([np.nan if value is None else value for value in curve["mean"]], np.float64)
-    return np.interp(grid, curve["x"], values, left=np.nan, right=np.nan)

@@ -39,21 +39,21 @@ class Tokens:
     knobs: str | None = None
     """To turn the knobs of runs, and to look; None where nobody can turn any."""
 
-    def shown(self, asked: Request) -> list[str]:
+    def shown(self, request: Request) -> list[str]:
         """Names of the right ones in an address."""
-        return [name for name in ("token", "knobs") if self.is_right(name, asked.query_params.get(name, ""))]
+        return [name for name in ("token", "knobs") if self.is_right(name, request.query_params.get(name, ""))]
 
-    def holds(self, name: str, asked: Request) -> bool:
+    def holds(self, name: str, request: Request) -> bool:
         """Whether a browser has shown the right one before."""
-        return self.is_right(name, asked.cookies.get(self.cookie(name, asked), ""))
+        return self.is_right(name, request.cookies.get(self.cookie(name, request), ""))
 
     def is_right(self, name: str, word: str) -> bool:
-        known = getattr(self, name)
-        return known is not None and hmac.compare_digest(word.encode(), known.encode())
+        own = getattr(self, name)
+        return own is not None and hmac.compare_digest(word.encode(), own.encode())
 
-    def cookie(self, name: str, asked: Request) -> str:
+    def cookie(self, name: str, request: Request) -> str:
         """Where a browser keeps it; servers on other ports of the same machine have others."""
-        return f"courtside-{name}-{asked.url.port or 80}"
+        return f"courtside-{name}-{request.url.port or 80}"
 
 
 class Guard:
@@ -77,40 +77,40 @@ class Guard:
         refused = self._refuse(Request(scope))
         await (refused or self._app)(scope, receive, send_guarded)
 
-    def _refuse(self, asked: Request) -> Response | None:
+    def _refuse(self, request: Request) -> Response | None:
         """An answer for who may not come in, or has just shown a token; None for all others."""
-        host = asked.headers.get("host", "")
+        host = request.headers.get("host", "")
         if self._names and host.rpartition(":")[0] not in self._names and host not in self._names:
             return say({"error": "This server answers on this machine only; use --host to open it to others."}, 403)
-        if asked.url.path.startswith("/api/") and asked.headers.get("sec-fetch-site", "none") not in (
+        if request.url.path.startswith("/api/") and request.headers.get("sec-fetch-site", "none") not in (
             "same-origin",
             "none",
         ):
             return say({"error": "Another site's page asked for this; only this server's own pages may."}, 403)
-        if shown := self._tokens.shown(asked):
-            return self._let_in(asked, shown)
-        if asked.method == "POST" and not self._tokens.holds("knobs", asked):
+        if shown := self._tokens.shown(request):
+            return self._let_in(request, shown)
+        if request.method == "POST" and not self._tokens.holds("knobs", request):
             return say({"error": "Knobs are turned with the address that `courtside watch --knobs` printed."}, 403)
-        if wrong := next((name for name in ("token", "knobs") if asked.query_params.get(name)), None):
+        if wrong := next((name for name in ("token", "knobs") if request.query_params.get(name)), None):
             return refuse(
-                asked, f"The {wrong} token in this address is not the one that `courtside watch` printed last."
+                request, f"The {wrong} token in this address is not the one that `courtside watch` printed last."
             )
-        may_look = self._tokens.token is None or any(self._tokens.holds(name, asked) for name in ("token", "knobs"))
-        return None if may_look else refuse(asked, "Open the address with the token that `courtside watch` printed.")
+        may_look = self._tokens.token is None or any(self._tokens.holds(name, request) for name in ("token", "knobs"))
+        return None if may_look else refuse(request, "Open the address with the token that `courtside watch` printed.")
 
-    def _let_in(self, asked: Request, shown: list[str]) -> Response:
+    def _let_in(self, request: Request, shown: list[str]) -> Response:
         """Keep tokens in cookies, so that they do not stay in the address."""
-        rest = [(name, value) for name, value in asked.query_params.multi_items() if name not in ("token", "knobs")]
-        response = RedirectResponse(str(asked.url.replace(query=urlencode(rest))))
+        rest = [(name, value) for name, value in request.query_params.multi_items() if name not in ("token", "knobs")]
+        response = RedirectResponse(str(request.url.replace(query=urlencode(rest))))
         for name in shown:
             word = getattr(self._tokens, name)
-            response.set_cookie(self._tokens.cookie(name, asked), word, httponly=True, samesite="strict")
+            response.set_cookie(self._tokens.cookie(name, request), word, httponly=True, samesite="strict")
         return response
 
 
-def refuse(asked: Request, sentence: str) -> Response:
+def refuse(request: Request, sentence: str) -> Response:
     """For people who open a page, or for the page that asks."""
-    if asked.url.path.startswith("/api/"):
+    if request.url.path.startswith("/api/"):
         return say({"error": sentence}, 401)
     text = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>courtside watch</title><p>{html.escape(sentence)}</p></html>'
     return Response(text, 401, media_type="text/html; charset=utf-8")

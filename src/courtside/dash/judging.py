@@ -81,7 +81,7 @@ class _Reading:
             else:
                 spans.append([since, row["step"]])
 
-    def told(self) -> list[ThresholdStanding]:
+    def standings(self) -> list[ThresholdStanding]:
         held = ([list(span) for span in spans] for spans in self.held)
         return list(map(ThresholdStanding, self.tracker.verdict().results, held))
 
@@ -100,9 +100,9 @@ class _Case:
             reading.go_on(seconds)
         return all(reading.is_done for reading in self._readings.values())
 
-    def told(self) -> list[ThresholdStanding]:
+    def standings(self) -> list[ThresholdStanding]:
         """In the order of the thresholds."""
-        each = {name: iter(reading.told()) for name, reading in self._readings.items()}
+        each = {name: iter(reading.standings()) for name, reading in self._readings.items()}
         return [next(each[EVALS if is_evaluation(threshold.metric) else METRICS]) for threshold in self.thresholds]
 
 
@@ -111,7 +111,7 @@ def judge(run: Path, thresholds: Iterable[Threshold]) -> list[ThresholdStanding]
     case = _Case(run, tuple(thresholds))
     while not case.go_on(float("inf")):
         pass
-    return case.told()
+    return case.standings()
 
 
 class Judges:
@@ -129,7 +129,7 @@ class Judges:
             case = self._find(run, thresholds)
             if case.go_on(LOOK_SECONDS):
                 self._behind.pop(run, None)
-                return case.told()
+                return case.standings()
             self._behind[run] = case
             if self._worker is None or not self._worker.is_alive():
                 self._worker = threading.Thread(target=self._work, name="courtside-judges", daemon=True)

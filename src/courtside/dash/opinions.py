@@ -60,18 +60,18 @@ class Opinions:
 
     def ask(self, run: Path, stamp: Stamp) -> list[Finding] | None:
         """What is known of a run; None before the first look. A look is taken soon where something has changed since."""
-        known = self._kept.get(run)
-        is_new = known is None or known[0] != stamp
-        is_due = known is None or time.monotonic() - known[1] >= AGAIN_SECONDS
+        kept = self._kept.get(run)
+        is_new = kept is None or kept[0] != stamp
+        is_due = kept is None or time.monotonic() - kept[1] >= AGAIN_SECONDS
         if is_new and is_due:
             self._queue(run, stamp)
-        return None if known is None else known[2]
+        return None if kept is None else kept[2]
 
     def look(self, run: Path, stamp: Stamp) -> list[Finding]:
         """The same, now."""
-        known = self._kept.get(run)
-        if known is not None and (known[0] == stamp or time.monotonic() - known[1] < AGAIN_SECONDS):
-            return known[2]
+        kept = self._kept.get(run)
+        if kept is not None and (kept[0] == stamp or time.monotonic() - kept[1] < AGAIN_SECONDS):
+            return kept[2]
         return self._look(run, stamp)
 
     def _queue(self, run: Path, stamp: Stamp) -> None:
@@ -97,13 +97,13 @@ class Opinions:
     def _look(self, run: Path, stamp: Stamp) -> list[Finding]:
         """A detector that fails, on a damaged run for instance, has found nothing."""
         try:
-            found = find(self._files, run, read_config(run))
+            findings = find(self._files, run, read_config(run))
         except Exception:
-            found = []
+            findings = []
         if len(self._kept) >= MOST_KEPT:
             self._kept.pop(next(iter(self._kept)))
-        self._kept[run] = (stamp, time.monotonic(), found)
-        return found
+        self._kept[run] = (stamp, time.monotonic(), findings)
+        return findings
 
 
 def find(files: LineFiles, run: Path, config: Config) -> list[Finding]:
@@ -130,7 +130,7 @@ def read_history(files: LineFiles, path: Path) -> History:
     return History(steps, updates, columns)
 
 
-def finding_json(finding: Finding, score: str, known: tuple[str, ...]) -> dict[str, Any]:
+def finding_json(finding: Finding, score: str, names: tuple[str, ...]) -> dict[str, Any]:
     """A finding for the page, with the metric whose chart shows it."""
     metric = PLACES.get(finding.kind, score)
-    return to_json(finding) | {"metric": metric if metric in known else None}
+    return to_json(finding) | {"metric": metric if metric in names else None}

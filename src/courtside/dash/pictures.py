@@ -20,7 +20,7 @@ from courtside.dash.cards import read_config
 from courtside.dash.details import metric_names
 from courtside.dash.lines import LineFiles
 from courtside.dash.series import Axis
-from courtside.dash.shelf import kind_of, members_of
+from courtside.dash.shelf import kind_of, logged_in, members_of
 from courtside.errors import ConfigError
 from courtside.experiments.tune.axes import short
 from courtside.experiments.tune.plots import INK, STYLE, import_matplotlib
@@ -46,10 +46,10 @@ def check_ending(path: Path) -> None:
         )
 
 
-def draw(runs: Mapping[str, Path], asked: Sequence[str], axis: Axis, ending: str) -> bytes:
+def draw(runs: Mapping[str, Path], names: Sequence[str], axis: Axis, ending: str) -> bytes:
     """The picture's file."""
     mpl, files = import_matplotlib(), LineFiles()
-    metrics = find_metrics(files, runs, asked)
+    metrics = find_metrics(files, runs, names)
     curves = {name: groups.read_curves(files, run, metrics, axis, POINTS) for name, run in runs.items()}
     with mpl.rc_context(STYLE | {"text.parse_math": False, "savefig.dpi": 150}), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # letters of a name that the font does not have
@@ -59,34 +59,28 @@ def draw(runs: Mapping[str, Path], asked: Sequence[str], axis: Axis, ending: str
     return page.getvalue()
 
 
-def find_metrics(files: LineFiles, runs: Mapping[str, Path], asked: Sequence[str]) -> list[str]:
+def find_metrics(files: LineFiles, runs: Mapping[str, Path], names: Sequence[str]) -> list[str]:
     """Full names of what is asked for, which may be told without their group; the score where nothing is."""
     for name, run in runs.items():
         if kind_of(run) == "search":
             raise ConfigError(f"{name} is a search; its pictures are in {run / 'plots'}, and plots are drawn of runs.")
-    known = [*dict.fromkeys(each for run in runs.values() for each in metric_names(files, _first(run)))]
-    if not known:
+    metrics = [*dict.fromkeys(each for run in runs.values() for each in metric_names(files, logged_in(run)))]
+    if not metrics:
         raise ConfigError(f"{' and '.join(runs)} logged no metrics yet, so there is nothing to draw.")
-    wanted = [*dict.fromkeys(_full_name(name, known) for name in asked or [score_metric(read_config(_any(runs)))])]
+    if not names:
+        names = [score_metric(read_config(next(iter(runs.values()))))]
+    wanted = [*dict.fromkeys(_full_name(name, metrics) for name in names)]
     if len(wanted) > MOST_PANELS:
         raise ConfigError(f"{len(wanted)} metrics were named; one picture has room for {MOST_PANELS}.")
     return wanted
 
 
-def _first(run: Path) -> Path:
-    return next(iter(members_of(run)), run)
-
-
-def _any(runs: Mapping[str, Path]) -> Path:
-    return next(iter(runs.values()))
-
-
-def _full_name(name: str, known: Sequence[str]) -> str:
-    if name in known:
+def _full_name(name: str, metrics: Sequence[str]) -> str:
+    if name in metrics:
         return name
-    ends = [each for each in known if each.rpartition("/")[2] == name]
+    ends = [each for each in metrics if each.rpartition("/")[2] == name]
     if not ends:
-        raise ConfigError(unknown_name("metric", name, list(known)))
+        raise ConfigError(unknown_name("metric", name, list(metrics)))
     return ends[0]
 
 
@@ -126,10 +120,10 @@ def draw_panel(area: Any, metric: str, curves: Sequence[Curve], axis: Axis) -> N
 
 def draw_thresholds(area: Any, metric: str, folders: Sequence[Path]) -> None:
     """What the runs are asked for, each bound once."""
-    asked = dict.fromkeys(
+    bounds = dict.fromkeys(
         (each.op, each.value) for run in folders for each in read_config(run).thresholds if each.metric == metric
     )
-    for op, value in asked:
+    for op, value in bounds:
         area.axhline(value, color=INK, lw=1, ls=(0, (4, 3)))
         words = f"asked: {SIGNS.get(op, op)} {short(float(value))}"
         place = {"xycoords": ("axes fraction", "data"), "xytext": (-2, 3), "textcoords": "offset points", "ha": "right"}
@@ -141,13 +135,10 @@ def add_legend(mpl: Any, figure: Any, names: Sequence[str], folders: Sequence[Pa
         mpl.lines.Line2D([], [], color=COLOURS[i % len(COLOURS)], lw=2, ls=DASHES[i % len(DASHES)])
         for i in range(len(names))
     ]
-    words = [f" {textwrap.shorten(name, 80)}{_band_words(run)}" for name, run in zip(names, folders, strict=True)]
+    counts = [len(members_of(run)) for run in folders]
+    bands = [f" (median and middle 80% of {count} members)" if count else "" for count in counts]
+    words = [f" {textwrap.shorten(name, 80)}{band}" for name, band in zip(names, bands, strict=True)]
     figure.legend(lines, words, loc="outside lower left", ncols=1)
-
-
-def _band_words(run: Path) -> str:
-    count = len(members_of(run))
-    return f" (median and middle 80% of {count} members)" if count else ""
 
 
 def short_count(value: float) -> str:

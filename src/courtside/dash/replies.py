@@ -21,16 +21,16 @@ MOST_BODY = 4_000
 def answer(make: Callable[[Request], Any]) -> Callable[[Request], Awaitable[Response]]:
     """JSON of what a function returns, worked out in a thread; its errors of ours become one sentence."""
 
-    async def respond(asked: Request) -> Response:
+    async def respond(request: Request) -> Response:
         try:
-            found = await anyio.to_thread.run_sync(make, asked)
+            content = await anyio.to_thread.run_sync(make, request)
         except CourtsideError as error:
             return say({"error": str(error)}, 400 if isinstance(error, ConfigError) else 404)
         except OSError:
             return say({"error": "The run's folder cannot be read; it may have been deleted just now."}, 404)
         except Exception as error:  # a run folder may hold anything, and the page must be told something
             return _damaged(error)
-        return say(found)
+        return say(content)
 
     return respond
 
@@ -50,9 +50,9 @@ def say(content: Any, status: int = 200) -> Response:
 def picture(make: Callable[[Request], bytes]) -> Callable[[Request], Awaitable[Response]]:
     """The PNG that a function returns."""
 
-    async def respond(asked: Request) -> Response:
+    async def respond(request: Request) -> Response:
         try:
-            content = await anyio.to_thread.run_sync(make, asked)
+            content = await anyio.to_thread.run_sync(make, request)
         except (CourtsideError, OSError):
             return say({"error": "There is no such picture."}, 404)
         except Exception as error:
@@ -65,22 +65,22 @@ def picture(make: Callable[[Request], bytes]) -> Callable[[Request], Awaitable[R
 def listener(make: Callable[[Request, Any], Any]) -> Callable[[Request], Awaitable[Response]]:
     """Like `answer`, for a function that is also given the JSON that the page sent."""
 
-    async def respond(asked: Request) -> Response:
+    async def respond(request: Request) -> Response:
         # A page of another site cannot send this type without asking first, and is then told no.
-        if asked.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return say({"error": "What is sent must be JSON."}, 415)
         try:
-            sent = json.loads(await _read_body(asked))
+            sent = json.loads(await _read_body(request))
         except (ValueError, RecursionError):
             return say({"error": "What was sent is no JSON, or too long."}, 400)
-        return await answer(lambda request: make(request, sent))(asked)
+        return await answer(lambda same: make(same, sent))(request)
 
     return respond
 
 
-async def _read_body(asked: Request) -> bytes:
+async def _read_body(request: Request) -> bytes:
     body = b""
-    async for part in asked.stream():
+    async for part in request.stream():
         body += part
         if len(body) > MOST_BODY:
             raise ValueError("too long")

@@ -26,7 +26,6 @@ from courtside.dash.opinions import Opinions, finding_json
 from courtside.dash.playable import list_episodes
 from courtside.dash.series import AXES
 from courtside.dash.shelf import kind_of, parent_of
-from courtside.dash.story import read_story
 from courtside.errors import ConfigError
 from courtside.files import json_ready, read_bytes
 from courtside.runs.wall_layout import FILE as WALL
@@ -101,8 +100,8 @@ def describe(runs: dict[str, Path]) -> Contents:
     if kind == "run":
         return describe_run(name, run)
     card = make_card(name, run, pulse_of(run)).to_json()
-    told = groups.describe_population(MemberLogs(), run) if kind == "population" else groups.describe_search(run)
-    return Contents(kind, {kind: {"card": card} | told, "events": {"events": read_story(run)}}, {}, [])
+    answer = groups.describe_population(MemberLogs(), run) if kind == "population" else groups.describe_search(run)
+    return Contents(kind, {kind: {"card": card} | answer, "events": {"events": details.read_story(run)}}, {}, [])
 
 
 def describe_run(name: str, run: Path) -> Contents:
@@ -111,9 +110,9 @@ def describe_run(name: str, run: Path) -> Contents:
     points = points_for(len(metrics))
     curves, clock = {}, {}
     for axis in AXES:
-        told = details.read_series(files, run, metrics, axis, points, None)
-        curves[axis] = {metric: lists.curve(series) for metric, series in told["series"].items()}
-        clock = told["clock"]
+        answer = details.read_series(files, run, metrics, axis, points, None)
+        curves[axis] = {metric: lists.curve(series) for metric, series in answer["series"].items()}
+        clock = answer["clock"]
     answers = answer_run(files, name, run, config, tuple(metrics)) | {"series": {"whole": True, "clock": clock}}
     return Contents("run", answers, curves, lists.all)
 
@@ -122,26 +121,26 @@ def answer_run(files: LineFiles, name: str, run: Path, config: Config, metrics: 
     """The same as `dash.server` answers to the page of a run."""
     card = make_card(name, run, pulse_of(run))
     parts = {"wall": (run / WALL).is_file(), "replays": len(list_episodes(run, config))}
-    found = [finding_json(each, card.score_name, metrics) for each in Opinions(files).look(run, None)]
+    findings = [finding_json(each, card.score_name, metrics) for each in Opinions(files).look(run, None)]
     about = {"card": card.to_json(), "parent": parent_of(name), "parts": parts}
     return {
         "run": about | details.describe_run(files, run, judge),
-        "findings": {"findings": found, "looked_at": card.step},
-        "events": {"events": read_story(run)},
+        "findings": {"findings": findings, "looked_at": card.step},
+        "events": {"events": details.read_story(run)},
     }
 
 
 def describe_comparison(runs: dict[str, Path]) -> Contents:
     files, lists = LineFiles(), Lists()
-    told = groups.compare(files, runs, None, "step", POINTS)
-    metrics = [*dict.fromkeys([told["metric"], *told["metrics"]])]
+    answer = groups.compare(files, runs, None, "step", POINTS)
+    metrics = [*dict.fromkeys([answer["metric"], *answer["metrics"]])]
     points = points_for(len(metrics) * len(runs))
     curves = {}
     for axis in AXES:
         each = [groups.read_curves(files, run, metrics, axis, points) for run in runs.values()]
         curves[axis] = {metric: [lists.curve(one[metric]) for one in each] for metric in metrics}
-    told["runs"] = [{key: row[key] for key in ("name", "title", "kind")} for row in told["runs"]]
-    return Contents("compare", {"compare": told}, curves, lists.all)
+    answer["runs"] = [{key: row[key] for key in ("name", "title", "kind")} for row in answer["runs"]]
+    return Contents("compare", {"compare": answer}, curves, lists.all)
 
 
 def points_for(num_curves: int) -> int:
@@ -183,11 +182,10 @@ def show_pictures(run: Path) -> str:
     known = {WALL: "The newest screens of the envs"}
     for kind in all_kinds():
         known |= kind.pictures
-    found = [(words, picture) for name, words in known.items() if (picture := read_picture(run / name)) is not None]
     figures = [
         f'<figure class="panel"><h2>{words}</h2><img alt="{words}" src="{data_url("image/png", picture)}"></figure>'
-        for words, picture in found
-    ]
+        for name, words in known.items() if (picture := read_picture(run / name)) is not None
+    ]  # fmt: skip
     return f'<div class="pictures">{"".join(figures)}</div>' if figures else ""
 
 

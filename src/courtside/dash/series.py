@@ -40,9 +40,9 @@ def make_clock(timing: Excerpt) -> Clock:
     """From the rows of `timing.jsonl`, asked for `step`, `seconds` and `steps_per_second`; compiling does not count. In a sample
     rows are missing, so there the steps since the row before are taken at the row's own speed."""
     seconds, steps, speed = (timing.columns[name] for name in ("seconds", "step", "steps_per_second"))
-    known = np.isfinite(seconds) & np.isfinite(steps) & (timing.is_whole | (speed > 0))
-    taken = seconds[known] if timing.is_whole else np.diff(steps[known], prepend=0.0) / speed[known]
-    return Clock(np.append(0.0, steps[known]), np.append(0.0, np.cumsum(taken)))
+    rows = np.isfinite(seconds) & np.isfinite(steps) & (timing.is_whole | (speed > 0))
+    taken = seconds[rows] if timing.is_whole else np.diff(steps[rows], prepend=0.0) / speed[rows]
+    return Clock(np.append(0.0, steps[rows]), np.append(0.0, np.cumsum(taken)))
 
 
 def names_needed(metrics: Sequence[str]) -> list[str]:
@@ -55,20 +55,16 @@ def make_series(
     table: Excerpt, metric: str, places: Numbers, points: int, span: tuple[float, float] | None = None
 ) -> dict[str, list[float | None]]:
     """x, mean, low and high of at most so many points; `places` are where the rows lie on the axis."""
-    values, weights = table.columns[metric], _weights(table, metric)
-    known = ~np.isnan(values) & np.isfinite(places) & (weights > 0)
-    if span is not None:
-        known &= (places >= span[0]) & (places <= span[1])
-    if not known.any():
-        return {"x": [], "mean": [], "low": [], "high": []}
-    found = _bucket(places[known], values[known], weights[known], points)
-    return {name: listed(numbers) for name, numbers in found.items()}
-
-
-def _weights(table: Excerpt, metric: str) -> Numbers:
-    """How much each row counts: as many as episodes ended in it, where that is known."""
+    values = table.columns[metric]
     ended = table.columns[count_of(metric)] if is_per_episode(metric) else np.full(table.count, np.nan)
-    return np.where(np.isnan(ended), 1.0, ended)
+    weights = np.where(np.isnan(ended), 1.0, ended)  # as many as episodes ended in the row, where that is known
+    rows = ~np.isnan(values) & np.isfinite(places) & (weights > 0)
+    if span is not None:
+        rows &= (places >= span[0]) & (places <= span[1])
+    if not rows.any():
+        return {"x": [], "mean": [], "low": [], "high": []}
+    columns = _bucket(places[rows], values[rows], weights[rows], points)
+    return {name: listed(numbers) for name, numbers in columns.items()}
 
 
 def _bucket(x: Numbers, values: Numbers, weights: Numbers, points: int) -> dict[str, Points]:

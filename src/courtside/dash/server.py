@@ -36,7 +36,6 @@ from courtside.dash.replies import answer, listener, picture, say
 from courtside.dash.series import AXES, Axis
 from courtside.dash.sharing import SHARE_SECONDS, Sharing
 from courtside.dash.shelf import Shelf, parent_of
-from courtside.dash.story import read_story
 from courtside.dash.walls import crop, describe_wall
 from courtside.errors import ConfigError
 from courtside.files import read_bytes
@@ -84,68 +83,69 @@ class Dash:
 
     # Every method below answers one question of the page; see `ANSWERS`.
 
-    def runs(self, asked: Request) -> Any:
-        return {"dir": self.shelf.folder.name, "runs": [self._card(found) for found in self.cards.all()]}
+    def runs(self, request: Request) -> Any:
+        return {"dir": self.shelf.folder.name, "runs": [self._card(row) for row in self.cards.all()]}
 
     def _card(self, row: Stamped) -> dict[str, Any]:
-        card, found = row.card, []
+        card, findings = row.card, []
         if card.kind == "run" and card.step:
-            found = self.opinions.ask(self.shelf.folder / card.name, row.stamp)
-        news = None if found is None else [each for each in found if is_news(each)][:MOST_FINDINGS]
-        told = None if news is None else [{"kind": each.kind, "title": each.title, "sick": each.sick} for each in news]
-        return card.to_json() | {"findings": told}
+            findings = self.opinions.ask(self.shelf.folder / card.name, row.stamp)
+        if findings is not None:
+            news = [finding for finding in findings if is_news(finding)][:MOST_FINDINGS]
+            findings = [{"kind": finding.kind, "title": finding.title, "sick": finding.sick} for finding in news]
+        return card.to_json() | {"findings": findings}
 
-    def run(self, asked: Request) -> Any:
-        name, run = self._asked(asked)
+    def run(self, request: Request) -> Any:
+        name, run = self._named(request)
         walls = (self.shelf.file(run, name) for name in (WALL, STAGE))
         parts = {"wall": any(path.is_file() for path in walls), "replays": len(list_episodes(run, read_config(run)))}
         about = {"card": self._card(self.cards.one(name)), "parent": parent_of(name), "parts": parts}
         return about | details.describe_run(self.files, run, self.judges.look)
 
-    def series(self, asked: Request) -> Any:
-        _, run = self._asked(asked)
-        metrics = asked.query_params.getlist("metric")
+    def series(self, request: Request) -> Any:
+        _, run = self._named(request)
+        metrics = request.query_params.getlist("metric")
         span = None
-        if "from" in asked.query_params or "to" in asked.query_params:
-            span = (number_of(asked, "from", 0.0), number_of(asked, "to", float("inf")))
-        points = int(number_of(asked, "points", DEFAULT_POINTS))
-        return details.read_series(self.files, run, metrics, axis_of(asked), points, span)
+        if "from" in request.query_params or "to" in request.query_params:
+            span = (number_of(request, "from", 0.0), number_of(request, "to", float("inf")))
+        points = int(number_of(request, "points", DEFAULT_POINTS))
+        return details.read_series(self.files, run, metrics, axis_of(request), points, span)
 
-    def findings(self, asked: Request) -> Any:
-        name, run = self._asked(asked)
+    def findings(self, request: Request) -> Any:
+        name, run = self._named(request)
         (card, stamp), names = self.cards.one(name), tuple(details.metric_names(self.files, run))
-        found = self.opinions.look(run, stamp)
-        return {"findings": [finding_json(each, card.score_name, names) for each in found], "looked_at": card.step}
+        findings = self.opinions.look(run, stamp)
+        return {"findings": [finding_json(each, card.score_name, names) for each in findings], "looked_at": card.step}
 
-    def events(self, asked: Request) -> Any:
-        _, run = self._asked(asked)
-        return {"events": read_story(run)}
+    def events(self, request: Request) -> Any:
+        _, run = self._named(request)
+        return {"events": details.read_story(run)}
 
-    def population(self, asked: Request) -> Any:
-        return self._group(asked, partial(groups.describe_population, self.logs))
+    def population(self, request: Request) -> Any:
+        return self._group(request, partial(groups.describe_population, self.logs))
 
-    def search(self, asked: Request) -> Any:
-        return self._group(asked, groups.describe_search)
+    def search(self, request: Request) -> Any:
+        return self._group(request, groups.describe_search)
 
-    def _group(self, asked: Request, describe: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
+    def _group(self, request: Request, describe: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
         """What is told of several runs together costs more, so it is kept until one of their files changes, and for a while
         as long as they train on."""
-        name, run = self._asked(asked)
+        name, run = self._named(request)
         row, now = self.cards.one(name), time.monotonic()
         with self._grouping:  # browsers that look at the same one wait for the first of them
-            known = self._groups.get(name)
-            is_due = known is None or now - known.made >= GROUP_SECONDS or known.state != row.card.state
-            if known is None or (known.stamp != row.stamp and is_due):
-                known = self._groups[name] = CachedAnswer(row.stamp, row.card.state, now, describe(run))
+            kept = self._groups.get(name)
+            is_due = kept is None or now - kept.made >= GROUP_SECONDS or kept.state != row.card.state
+            if kept is None or (kept.stamp != row.stamp and is_due):
+                kept = self._groups[name] = CachedAnswer(row.stamp, row.card.state, now, describe(run))
             while len(self._groups) > MOST_GROUPS:
                 self._groups.pop(next(iter(self._groups)))
-        return {"card": self._card(row)} | known.answer
+        return {"card": self._card(row)} | kept.answer
 
-    def wall(self, asked: Request) -> Any:
+    def wall(self, request: Request) -> Any:
         """What every env shows now: a picture that the run drew, or states of a JAX world that are drawn here."""
-        _, run = self._asked(asked)
+        _, run = self._named(request)
         if (scene := self._find_scene(run)) is not None:
-            return scene.told | {"stamp": scene.stamp}
+            return scene.answer | {"stamp": scene.stamp}
         return describe_wall(self.shelf.file(run, WALL), read_config(run).env.num_envs)
 
     def _find_scene(self, run: Path) -> Any:
@@ -160,27 +160,27 @@ class Dash:
                 self._stages = Stages()
         return self._stages.look(run, path)
 
-    def replays(self, asked: Request) -> Any:
-        _, run = self._asked(asked)
+    def replays(self, request: Request) -> Any:
+        _, run = self._named(request)
         return {"episodes": list_episodes(run, read_config(run))}
 
-    def replay(self, asked: Request) -> Any:
-        _, run = self._asked(asked)
-        return self._find_replays().find(run, asked.query_params.get("episode", "")).told
+    def replay(self, request: Request) -> Any:
+        _, run = self._named(request)
+        return self._find_replays().find(run, request.query_params.get("episode", "")).told
 
-    def replay_picture(self, asked: Request) -> bytes:
-        _, run = self._asked(asked)
-        frame = int(number_of(asked, "frame", 0))
-        return self._find_replays().picture(run, asked.query_params.get("episode", ""), frame)
+    def replay_picture(self, request: Request) -> bytes:
+        _, run = self._named(request)
+        frame = int(number_of(request, "frame", 0))
+        return self._find_replays().picture(run, request.query_params.get("episode", ""), frame)
 
-    def wall_picture(self, asked: Request) -> bytes:
-        _, run = self._asked(asked)
+    def wall_picture(self, request: Request) -> bytes:
+        _, run = self._named(request)
         scene = self._find_scene(run)
         return read_bytes(self.shelf.file(run, WALL), MOST_PICTURE) if scene is None else scene.wall()
 
-    def screen_picture(self, asked: Request) -> bytes:
-        _, run = self._asked(asked)
-        scene, env = self._find_scene(run), int(number_of(asked, "env", 0))
+    def screen_picture(self, request: Request) -> bytes:
+        _, run = self._named(request)
+        scene, env = self._find_scene(run), int(number_of(request, "env", 0))
         if scene is not None:
             return scene.screen(env)
         picture = read_bytes(self.shelf.file(run, WALL), MOST_PICTURE)
@@ -195,51 +195,40 @@ class Dash:
                 self._replays = Replays()
         return self._replays
 
-    def compare(self, asked: Request) -> Any:
-        names = list(dict.fromkeys(asked.query_params.getlist("name")))
+    def compare(self, request: Request) -> Any:
+        names = list(dict.fromkeys(request.query_params.getlist("name")))
         runs = {name: self.shelf.find(name) for name in names}
-        points = int(number_of(asked, "points", DEFAULT_POINTS))
-        return groups.compare(self.files, runs, asked.query_params.get("metric"), axis_of(asked), points)
+        points = int(number_of(request, "points", DEFAULT_POINTS))
+        return groups.compare(self.files, runs, request.query_params.get("metric"), axis_of(request), points)
 
-    def knobs(self, asked: Request) -> Any:
+    def knobs(self, request: Request) -> Any:
         """What this browser may turn of a run, and how it stands now."""
-        name, run = self._asked(asked)
-        may = {"enabled": self.tokens.knobs is not None, "allowed": self.tokens.holds("knobs", asked)}
+        name, run = self._named(request)
+        may = {"enabled": self.tokens.knobs is not None, "allowed": self.tokens.holds("knobs", request)}
         return may | (turning.describe(self.shelf, name, run, self.cards.one(name).card) if may["enabled"] else {})
 
-    def ask_for(self, asked: Request, sent: Any) -> Any:
+    def ask_for(self, request: Request, sent: Any) -> Any:
         """Leave a wish for whoever trains the run; `guard` has looked at the token."""
-        name, run = self._asked(asked)
+        name, run = self._named(request)
         turning.accept(self.shelf, name, run, sent)
-        return self.knobs(asked)
+        return self.knobs(request)
 
-    def _asked(self, asked: Request) -> tuple[str, Path]:
+    def _named(self, request: Request) -> tuple[str, Path]:
         """The run that a question is about."""
-        name = asked.query_params.get("name")
+        name = request.query_params.get("name")
         if name is None:
             raise ConfigError("No run was named; add ?name= and the name of one.")
         return name, self.shelf.find(name)
 
 
 ANSWERS = (
-    "runs",
-    "run",
-    "series",
-    "findings",
-    "events",
-    "population",
-    "search",
-    "compare",
-    "wall",
-    "replays",
-    "replay",
-    "knobs",
-)
+    "runs", "run", "series", "findings", "events", "population", "search", "compare", "wall", "replays", "replay", "knobs",
+)  # fmt: skip
 
 
-def number_of(asked: Request, name: str, default: float) -> float:
+def number_of(request: Request, name: str, default: float) -> float:
     """A number in the address."""
-    text = asked.query_params.get(name)
+    text = request.query_params.get(name)
     try:
         number = default if text is None else float(text)
     except ValueError:
@@ -250,8 +239,8 @@ def number_of(asked: Request, name: str, default: float) -> float:
     return number
 
 
-def axis_of(asked: Request) -> Axis:
-    axis = asked.query_params.get("x", "step")
+def axis_of(request: Request) -> Axis:
+    axis = request.query_params.get("x", "step")
     if axis not in AXES:
         raise ConfigError(f"x is {axis[:40]!r}, but it must be one of {', '.join(AXES)}.")
     return cast(Axis, axis)
@@ -281,15 +270,15 @@ def make_app(
     return Guard(Sharing(app, share_seconds), tokens, names)
 
 
-async def _page(asked: Request) -> Response:
+async def _page(request: Request) -> Response:
     """The one page; it names the files that belong to it by their content, so that a browser may keep them."""
     text = (STATIC / "page.html").read_text().replace('"/static/', f'"/static/{edition()}/')
     return Response(text, media_type="text/html; charset=utf-8")
 
 
-async def _static(asked: Request) -> Response:
+async def _static(request: Request) -> Response:
     """A file of the page itself; with the edition in front it never changes."""
-    name = asked.path_params["path"]
+    name = request.path_params["path"]
     is_kept = name.startswith(f"{edition()}/")
     path = STATIC / name.removeprefix(f"{edition()}/")
     if path not in own_files():

@@ -39,10 +39,10 @@ class Sharing:
             await send(dict(message))
 
     async def _find(self, scope: Scope, receive: Receive) -> Messages:
-        key, now = _key(scope), time.monotonic()
-        known = self._kept.get(key)
-        if known is not None and now < known[0]:
-            return await asyncio.shield(known[1])
+        packed = any(name == b"accept-encoding" and b"gzip" in value for name, value in scope["headers"])
+        key = scope["path"], scope["query_string"], packed
+        if key in self._kept and time.monotonic() < self._kept[key][0]:
+            return await asyncio.shield(self._kept[key][1])
         made: asyncio.Future[Messages] = asyncio.get_running_loop().create_future()
         self._keep(key, math.inf, made)  # as long as it takes
         try:
@@ -61,7 +61,7 @@ class Sharing:
     def _keep(self, key: tuple[Any, ...], until: float, made: asyncio.Future[Messages]) -> None:
         """Those that are too old go first, then the oldest."""
         now = time.monotonic()
-        self._kept = {known: kept for known, kept in self._kept.items() if now < kept[0]}
+        self._kept = {other: kept for other, kept in self._kept.items() if now < kept[0]}
         while len(self._kept) >= MOST_KEPT:
             self._kept.pop(next(iter(self._kept)))
         self._kept[key] = (until, made)
@@ -74,8 +74,3 @@ class Sharing:
 
         await self._app(scope, receive, collect)
         return messages
-
-
-def _key(scope: Scope) -> tuple[Any, ...]:
-    packed = any(name == b"accept-encoding" and b"gzip" in value for name, value in scope["headers"])
-    return scope["path"], scope["query_string"], packed

@@ -82,6 +82,11 @@ def members_of(folder: Path) -> list[Path]:
     return [member for member in members.member_dirs(folder) if inside and is_plain_folder(member)]
 
 
+def logged_in(run: Path) -> Path:
+    """Where the log of a run lies; of a population that of its first member."""
+    return next(iter(members_of(run)), run)
+
+
 def kind_of(folder: Path) -> Kind | None:
     """What a folder holds; None where it is nothing of ours."""
     if (folder / SEARCH).is_file():

@@ -37,7 +37,7 @@ class WallMoment:
     stamp: int
     screens: np.ndarray
     """uint8 [n, H, W, 3]"""
-    told: dict[str, Any]
+    answer: dict[str, Any]
 
     def wall(self) -> bytes:
         """All of them as one PNG."""
@@ -78,12 +78,10 @@ class Troupe:
         ]
         for env, thought in zip(envs, self._think(obs, len(envs)), strict=True):
             env |= thought
-        told = {"envs": envs, "columns": grid(len(envs))[1], "gap": GAP, "words": self._words(len(envs))}
-        return WallMoment(path.stat().st_mtime_ns // 1_000_000, screens, told)
-
-    def _words(self, shown: int) -> str:
-        total = self.engine.team.num_envs
-        return f"The first {shown} of {total:,} envs. Click one to enlarge it." if total > shown else ""
+        shown, total = len(envs), self.engine.team.num_envs
+        words = f"The first {shown} of {total:,} envs. Click one to enlarge it." if total > shown else ""
+        answer = {"envs": envs, "columns": grid(shown)[1], "gap": GAP, "words": words}
+        return WallMoment(path.stat().st_mtime_ns // 1_000_000, screens, answer)
 
     def _think(self, obs: Any, count: int) -> list[dict[str, Any]]:
         """What the newest saved policy says; nothing of policies that remember, whose memory is not told, or have no value."""
@@ -93,13 +91,13 @@ class Troupe:
         if policies is None:
             return [{} for _ in range(count)]
         values, chances = self.judge(policies, obs)
-        found: list[dict[str, Any]] = [{"value": value} for value in _means(values)]
+        thoughts: list[dict[str, Any]] = [{"value": value} for value in _means(values)]
         group = self.engine.team.groups[0]
         if isinstance(group.action, Discrete):
             names = action_names(self.engine.env) or [str(i) for i in range(group.action.n)]
-            for env, odds in zip(found, np.asarray(chances[0], np.float64)[:, 0], strict=True):
+            for env, odds in zip(thoughts, np.asarray(chances[0], np.float64)[:, 0], strict=True):
                 env["actions"] = [{"name": n, "probability": p} for n, p in zip(names, listed(odds), strict=True)]
-        return found
+        return thoughts
 
     def _newest_policies(self) -> Any:
         newest = next(iter(checkpoint.find_checkpoints(self.run / checkpoint.FOLDER)), None)

@@ -20,12 +20,13 @@ def describe_wall(picture: Path, num_envs: int) -> dict[str, Any]:
         written = picture.stat().st_mtime
     except OSError:
         return {"envs": [], "columns": 1, "gap": GAP, "stamp": 0, "words": NONE}
-    count = min(num_envs, MAX_SCREENS)
+    count, seconds = min(num_envs, MAX_SCREENS), time.time() - written
+    age = "Drawn just now." if seconds < 10 else f"Drawn {seconds:,.0f} s ago."
     blank = {"return": None, "length": None, "value": None, "actions": None}
     rest = f" The first {count} of {num_envs:,} envs are shown." if num_envs > count else ""
     return {
         "envs": [{"env": i, **blank} for i in range(count)], "columns": grid(count)[1], "gap": GAP,
-        "stamp": int(1000 * written), "words": f"{_age(time.time() - written)}{rest}",
+        "stamp": int(1000 * written), "words": f"{age}{rest}",
     }  # fmt: skip
 
 
@@ -44,7 +45,3 @@ def crop(picture: bytes, env: int, count: int) -> bytes:
     tall, wide = (wall.shape[0] - GAP) // rows, (wall.shape[1] - GAP) // columns
     top, left = GAP + env // columns * tall, GAP + env % columns * wide
     return encode_png(np.ascontiguousarray(wall[top : top + tall - GAP, left : left + wide - GAP]))
-
-
-def _age(seconds: float) -> str:
-    return "Drawn just now." if seconds < 10 else f"Drawn {seconds:,.0f} s ago."

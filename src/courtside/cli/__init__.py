@@ -171,8 +171,8 @@ def complain(error: Exception) -> int:
     if is_out_of_memory(error):
         text = f"There is not enough memory ({text[:200]}). Use fewer --num-envs or --num-steps, or a smaller network."
     elif not isinstance(error, CourtsideError):
-        found = f"{type(error).__name__}: {text}" if text else type(error).__name__
-        text = f"This is a bug in courtside ({found}); add --debug to the same command to see the traceback."
+        what = f"{type(error).__name__}: {text}" if text else type(error).__name__
+        text = f"This is a bug in courtside ({what}); add --debug to the same command to see the traceback."
         status = BUG
     print(f"courtside: {text}", file=sys.stderr)
     return status

@@ -7,6 +7,7 @@ import difflib
 import functools
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn
 
 from courtside.errors import ConfigError
@@ -29,13 +30,13 @@ class Parser(argparse.ArgumentParser):
 
     def read(self, args: list[str]) -> argparse.Namespace:
         """Parse all of `args`; an unknown flag lists the near ones."""
-        found, unknown = self.parse_known_args(args)
+        options, unknown = self.parse_known_args(args)
         if not unknown:
-            return found
+            return options
         flag = unknown[0].partition("=")[0]
         if flag.startswith("-"):
-            known = [option for option in self._option_string_actions if option.startswith("--")]
-            raise unknown_flag(flag, known, f"{self.prog} --help")
+            flags = [option for option in self._option_string_actions if option.startswith("--")]
+            raise unknown_flag(flag, flags, f"{self.prog} --help")
         raise ConfigError(f"{self.prog} does not know what to do with {flag!r}; `{self.prog} --help` tells more.")
 
 
@@ -57,6 +58,37 @@ def add_output(parser: Parser, usual: str) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", default=usual, help=f"file to write (default: {usual})")
 
 
+def add_member(parser: Parser) -> None:
+    parser.add_argument(
+        "--member", metavar="K", type=whole_number("--member", 0),
+        help="one member of a population, counted from 0; the same as naming the folder RUN/members/0K",
+    )  # fmt: skip
+
+
+def choose_member(run: str, member: int | None) -> str | Path:
+    """The run as it was named, or the folder of one of its members."""
+    if member is None:
+        return run
+    from courtside.runs import runlog
+    from courtside.runs.members import find_member
+
+    return find_member(runlog.find_run(run), member)
+
+
+def find_trained(run: str, member: int | None) -> Path:
+    """The folder of a run, a population or one of its members; a search is none of these."""
+    from courtside.experiments.tune.trials import is_search
+    from courtside.runs import runlog
+
+    folder = runlog.find_run(choose_member(run, member))
+    if is_search(folder):
+        raise ConfigError(
+            f"{folder} is a search, not a run: its result is in {folder / 'report.md'}, and "
+            f"`courtside train {folder / 'best.json'}` trains the winner."
+        )
+    return folder
+
+
 def pull_words(args: list[str], flag: str, example: str) -> tuple[list[str], list[str]]:
     """NAME=VALUE words behind each mention of `flag`, and the arguments without them."""
     words: list[str] = []
@@ -75,17 +107,17 @@ def pull_words(args: list[str], flag: str, example: str) -> tuple[list[str], lis
 
 def take_words(flag: str, rest: deque[str], example: str, form: str = "NAME=VALUE") -> list[str]:
     """NAME=VALUE words up to the next flag or plain word, which have no such sign in them."""
-    found = [rest.popleft()] if rest else [""]
-    if faults := word_faults(flag, found, example, form):
+    words = [rest.popleft()] if rest else [""]
+    if faults := word_faults(flag, words, example, form):
         raise ConfigError(faults[0])
     while rest and "=" in rest[0] and not rest[0].startswith("-"):
-        found.append(rest.popleft())
-    return found
+        words.append(rest.popleft())
+    return words
 
 
-def unknown_flag(flag: str, known: list[str], see: str) -> ConfigError:
+def unknown_flag(flag: str, flags: list[str], see: str) -> ConfigError:
     """An error that lists the near flags; dashes do not count, or every flag would be near every other."""
-    by_word = {name.lstrip("-"): name for name in known}
+    by_word = {name.lstrip("-"): name for name in flags}
     words = difflib.get_close_matches(flag.lstrip("-").replace("_", "-").lower(), list(by_word), n=3, cutoff=0.6)
     hint = f" Did you mean {' or '.join(by_word[word] for word in words)}?" if words else ""
     return ConfigError(f"There is no flag named {flag!r}.{hint} `{see}` lists them all.")

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from courtside.cli.arguments import Parser, add_trust
+from courtside.cli.arguments import Parser, add_member, add_trust, find_trained
 from courtside.cli.findings_view import Group, group, group_json, page, short_group_line, short_line
-from courtside.cli.member import add_member, find_trained
 from courtside.errors import ConfigError
 from courtside.health.findings import is_news
 from courtside.runs import runlog
@@ -157,8 +156,8 @@ def closing_lines(run_dir: Path) -> list[str]:
         return ["Health: nothing wrong found."]
     shown = [short_group_line(one) if one.num_members > 1 else short_line(one.findings[0]) for one in news]
     more = f"`courtside doctor {shlex.quote(str(run_dir))}` tells more."
-    found = summary(report)[:1].lower() + summary(report)[1:].rstrip(".")
-    return [f"Health: {found}; {more}", f"  {shown[0]}", *advice(news[0]), *[f"  {line}" for line in shown[1:]]]
+    words = summary(report)[:1].lower() + summary(report)[1:].rstrip(".")
+    return [f"Health: {words}; {more}", f"  {shown[0]}", *advice(news[0]), *[f"  {line}" for line in shown[1:]]]
 
 
 def advice(first: Group) -> list[str]:

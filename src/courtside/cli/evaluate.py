@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from courtside.cli.arguments import Parser, add_trust, whole_number
+from courtside.cli.arguments import Parser, add_member, add_trust, find_trained, whole_number
 from courtside.cli.flags import refuse_settings
-from courtside.cli.member import add_member, find_trained
 from courtside.errors import CheckpointError, ConfigError
 from courtside.settings.algorithms import ALGORITHMS
 from courtside.settings.config import MAX_SEED
@@ -44,15 +43,9 @@ def evaluate(args: Any, run: Path) -> Any:
     from courtside.training.evaluate import evaluate_run
 
     return evaluate_run(
-        run,
-        episodes=args.episodes,
-        deterministic=args.deterministic,
-        which="last" if args.last else "best",
-        seed=args.seed,
-        video=args.video,
-        video_episodes=args.video_episodes,
-        rom=args.rom,
-    )
+        run, episodes=args.episodes, deterministic=args.deterministic, which="last" if args.last else "best",
+        seed=args.seed, video=args.video, video_episodes=args.video_episodes, rom=args.rom,
+    )  # fmt: skip
 
 
 def print_one(args: Any, run: Path) -> int:
@@ -108,21 +101,16 @@ def make_parser() -> Parser:
     which.add_argument("--best", action="store_true", help="the policy that did best in an evaluation (default)")
     which.add_argument("--last", action="store_true", help="the newest policy")
     parser.add_argument(
-        "--seed",
-        metavar="S",
-        type=whole_number("--seed", 0, MAX_SEED),
+        "--seed", metavar="S", type=whole_number("--seed", 0, MAX_SEED),
         help="seed of the episodes (default: from the run's)",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--video", metavar="FILE", help="film the first episodes, as .mp4 or .gif (needs the video extra)"
     )
     parser.add_argument(
-        "--video-episodes",
-        metavar="N",
-        type=whole_number("--video-episodes", 1),
-        default=3,
+        "--video-episodes", metavar="N", type=whole_number("--video-episodes", 1), default=3,
         help="how many of them (default: 3)",
-    )
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object, for scripts")
     add_member(parser)
     add_trust(parser)
@@ -136,17 +124,12 @@ def chosen(result: Any) -> str:
     return "deterministic actions" if result.deterministic else "sampled actions"
 
 
-def _games(result: Any) -> str:
-    if not result.whole_games:
-        return ""
-    return " whole game" if result.episodes == 1 else " whole games"
-
-
 def describe(result: Any) -> list[str]:
     """The score in a few lines."""
+    games = f" whole game{'s' * (result.episodes != 1)}" if result.whole_games else ""
     return [
         f"checkpoint  {result.checkpoint} (step {count(result.step)})",
-        f"episodes    {count(result.episodes)}{_games(result)}, {chosen(result)}",
+        f"episodes    {count(result.episodes)}{games}, {chosen(result)}",
         f"{'score' if result.whole_games else 'return':<12}mean {figure(result.mean)}, std {figure(result.std)}",
         f"            IQM {figure(result.iqm)} (95% interval {figure(result.iqm_low)} to {figure(result.iqm_high)})",
         *(_rows("agents", result.agents) if len(result.agents) > 1 else []),

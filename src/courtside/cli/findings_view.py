@@ -46,17 +46,16 @@ def group(findings: Sequence[Sequence[Finding]]) -> list[Group]:
     Among those it is the sum over members of 1/place, the place being that in the member's own list: what comes first
     in many members comes first here.
     """
-    found: dict[str, list[tuple[int, int, Finding]]] = {}
+    by_kind: dict[str, list[tuple[int, int, Finding]]] = {}
     for member, listed in enumerate(findings):
         for place, finding in enumerate(listed, start=1):
-            found.setdefault(finding.kind, []).append((member, place, finding))
-    groups = {kind: _make_group(kind, rows, len(findings)) for kind, rows in found.items()}
-    height = {kind: sum(1 / place for _, place, _ in rows) for kind, rows in found.items()}
+            by_kind.setdefault(finding.kind, []).append((member, place, finding))
+    groups = {
+        kind: Group(kind, tuple(row[2] for row in rows), tuple(row[0] for row in rows), len(findings))
+        for kind, rows in by_kind.items()
+    }
+    height = {kind: sum(1 / place for _, place, _ in rows) for kind, rows in by_kind.items()}
     return sorted(groups.values(), key=lambda one: (not one.sick, -height[one.kind]))
-
-
-def _make_group(kind: str, rows: list[tuple[int, int, Finding]], num_members: int) -> Group:
-    return Group(kind, tuple(row[2] for row in rows), tuple(row[0] for row in rows), num_members)
 
 
 def page_of(kind: str) -> str:
@@ -105,9 +104,9 @@ def group_lines(number: int, group: Group) -> list[str]:
     finding, is_population = group.findings[group.example], group.num_members > 1
     lines = [f"{number}. {_headline(group)}"]
     if is_population and group.kind != ALL_MEMBERS:
-        lines += _labelled("members", [_list(group.members)])
-    seen = f"In member {group.members[group.example]:02}: " if is_population and group.kind != ALL_MEMBERS else ""
-    lines += _labelled("seen", [f"{'' if i else seen}{text}" for i, text in enumerate(finding.evidence)])
+        lines += _labelled("members", [", ".join(f"{member:02}" for member in group.members)])
+    whose = f"In member {group.members[group.example]:02}: " if is_population and group.kind != ALL_MEMBERS else ""
+    lines += _labelled("seen", [f"{'' if i else whose}{text}" for i, text in enumerate(finding.evidence)])
     lines += _labelled("cause", [finding.cause])
     lines += _labelled("do", [finding.remedy])
     lines += _labelled("sure", [confidence_words(finding.confidence)])
@@ -144,10 +143,6 @@ def _labelled(label: str, paragraphs: Iterable[str]) -> list[str]:
     indent = margin + " " * LABEL
     lines = [line for text in paragraphs for line in textwrap.wrap(text, WIDTH - len(indent), break_on_hyphens=False)]
     return [f"{margin}{'' if i else label:<{LABEL}}{line}" for i, line in enumerate(lines)]
-
-
-def _list(members: Sequence[int]) -> str:
-    return ", ".join(f"{member:02}" for member in members)
 
 
 def _small(title: str) -> str:

@@ -38,15 +38,8 @@ RENAMED = {
 """CleanRL's name -> ours, where they differ; second names; one opponent is written in the singular."""
 
 UNUSED_SWITCHES = {
-    "cuda",
-    "torch_deterministic",
-    "capture_video",
-    "save_model",
-    "save_checkpoint",
-    "upload_model",
-    "gae",
-    "debug_mode",
-}
+    "cuda", "torch_deterministic", "capture_video", "save_model", "save_checkpoint", "upload_model", "gae", "debug_mode",
+}  # fmt: skip
 UNUSED_VALUES = {"wandb_entity", "hf_entity", "minibatch_size", "num_iterations"}
 """CleanRL's flags that mean nothing here; CleanRL itself overwrites the last two, and its `batch_size`, which is a setting
 of the other family."""
@@ -144,15 +137,15 @@ def _take_flag(word: str, words: deque[str], line: CommandLine, types: dict[str,
     if not written.startswith("--") or (name not in types and not _is_unused(name)) or (negated and not is_switch):
         raise unknown_flag(written, flag_names(types), HELP)
     if is_switch:
-        found = [str(_take_switch(written, words, bool(equals)) != negated)]
+        values = [str(_take_switch(written, words, bool(equals)) != negated)]
     else:
-        found = _take_values(written, words, types.get(name))
+        values = _take_values(written, words, types.get(name))
     if _is_unused(name):
         line.unused.append("--" + name.replace("_", "-"))
     elif types[name] in WORD_LISTS:
-        line.values[name] = [*line.values.get(name, []), *found]
+        line.values[name] = [*line.values.get(name, []), *values]
     else:
-        line.values[name] = found
+        line.values[name] = values
     line.typed[name] = written
 
 
@@ -181,20 +174,16 @@ def _take_values(written: str, words: deque[str], kind: Any) -> list[str]:
     if not words or words[0].startswith("--"):
         raise ConfigError(f"{written} needs a value behind it; `{HELP}` tells what it means.")
     if get_origin(kind) is not tuple:
-        return [_plain(words.popleft(), kind)]
+        word = words.popleft()  # in the spelling that tyro reads: 1e6 for a whole number, none for None
+        if kind is int and (number := parse_whole(word)) is not None:
+            word = str(number)
+        return ["None" if word.lower() == "none" and type(None) in get_args(kind) else word]
     if kind in WORD_LISTS:
-        return take_words(written, words, *next(told for name, told in FORMS.items() if name in written))
-    found = words.popleft().strip("()[]").replace(",", " ").split()
+        return take_words(written, words, *next(form for name, form in FORMS.items() if name in written))
+    values = words.popleft().strip("()[]").replace(",", " ").split()
     while words and parse_whole(words[0]) is not None:
-        found.append(words.popleft())
-    return found
-
-
-def _plain(word: str, kind: Any) -> str:
-    """The spelling that tyro reads: 1e6 for a whole number, none for None."""
-    if kind is int and (number := parse_whole(word)) is not None:
-        return str(number)
-    return "None" if word.lower() == "none" and type(None) in get_args(kind) else word
+        values.append(words.popleft())
+    return values
 
 
 def parse_line(line: CommandLine, base: Config) -> dict[str, Any]:

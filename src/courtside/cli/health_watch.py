@@ -37,12 +37,13 @@ class Track:
     rows: list[Row] = field(default_factory=list)
     every: int = 1
     """One row in so many is kept."""
-    seen: int = 0
+    count: int = 0
+    """Of all rows that came."""
 
     def add(self, rows: Iterable[Row]) -> None:
         for row in rows:
-            self.seen += 1
-            if self.seen % self.every == 0:
+            self.count += 1
+            if self.count % self.every == 0:
                 self.rows.append(row)
             if len(self.rows) > MAX_ROWS:
                 self.rows, self.every = self.rows[1::2], 2 * self.every
@@ -78,22 +79,19 @@ class HealthWatch:
     def lines(self) -> list[str]:
         """The most important findings of the moment, a line each."""
         failed = [] if self.failure is None else [f"the health check itself failed ({self.failure}); the run goes on"]
-        return [*failed, *map(self._line, self.findings[:MAX_LINES])]
+        return [*failed, *(self._of_whom(short_line(finding)) for finding in self.findings[:MAX_LINES])]
 
     def fresh_lines(self) -> list[str]:
         """Of those the ones whose kind was not asked for before."""
         fresh = [finding for finding in self.findings[:MAX_LINES] if finding.kind not in self.said]
         failed = self.lines()[:1] if self.failure is not None and self.failure not in self.said else []
         self.said |= {finding.kind for finding in fresh} | ({self.failure} if self.failure is not None else set())
-        return [*failed, *map(self._line, fresh)]
+        return [*failed, *(self._of_whom(short_line(finding)) for finding in fresh)]
 
     def gone_lines(self) -> list[str]:
         """The findings that are gone since this was asked the last time."""
-        told, self.gone = [self._of_whom(gone_line(finding)) for finding in self.gone], []
-        return told
-
-    def _line(self, finding: Finding) -> str:
-        return self._of_whom(short_line(finding))
+        gone, self.gone = self.gone, []
+        return [self._of_whom(gone_line(finding)) for finding in gone]
 
     def _of_whom(self, line: str) -> str:
         """Of a population the rows are those of its median member."""
@@ -153,8 +151,8 @@ class HealthWatch:
     def _compare(self, looks: int) -> None:
         """Which of the findings that were shown are gone? One that comes back later is said again."""
         self.shown |= {finding.kind: finding for finding in self.findings[:MAX_LINES]}
-        found = {finding.kind for finding in self.findings}
-        self.missed = Counter({kind: self.missed[kind] + looks for kind in self.shown if kind not in found})
+        kinds = {finding.kind for finding in self.findings}
+        self.missed = Counter({kind: self.missed[kind] + looks for kind in self.shown if kind not in kinds})
         for kind in [kind for kind, missed in self.missed.items() if missed >= MISSED_LOOKS]:
             self.gone.append(self.shown.pop(kind))
             self.said.discard(kind)

@@ -40,12 +40,12 @@ QUIT, RESTART, NEXT_AGENT = "q", "r", "tab"
 
 def split_keys(text: str) -> list[str]:
     """The keys that were pressed, arrows and blanks by name; letters count in either case."""
-    found = []
+    keys = []
     for match in PATTERN.finditer(text):
         arrow, plain = match.groups()
         key = ARROWS.get(arrow) if arrow else plain and BLANKS.get(plain, plain.lower())
-        found += [key] if key else []
-    return found
+        keys += [key] if key else []
+    return keys
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ def bind_keys(env: Env, space: Discrete) -> dict[str, int]:
 
 def check_keys(table: Table, keys: Sequence[str]) -> None:
     """Refuse keys that mean nothing: in a long row of them one typing error would shift all the rest."""
-    known = {*table.bindings, QUIT, RESTART, NEXT_AGENT}
-    if strangers := [key for key in keys if key not in known]:
+    meant = {*table.bindings, QUIT, RESTART, NEXT_AGENT}
+    if strangers := [key for key in keys if key not in meant]:
         raise ConfigError(
             f"--keys has {strangers[0]!r}, which means nothing in {table.env.spec.name}; its keys are {help_line(table)}."
         )
@@ -157,16 +157,11 @@ def act(table: Table, game: Game, action: int) -> Game:
     state, timestep = table.step(game.state, jnp.asarray(joint), _key(table, game.number, length))
     over = np.asarray(timestep.terminated | timestep.truncated)
     ending = _ending(table.env.spec.time_limit, timestep, length)
+    facts = [f"{name} {float(value):g}" for name, value in timestep.info.items() if float(value)] if ending else []
     return dataclasses.replace(
-        game,
-        state=state,
-        obs=timestep.obs,
-        reward=np.concatenate([game.reward, np.asarray(timestep.reward)[None]]),
-        done=over,
-        ending=ending,
-        facts=_facts(timestep.info) if ending else "",
-        states=(*game.states, state),
-    )
+        game, state=state, obs=timestep.obs, reward=np.concatenate([game.reward, np.asarray(timestep.reward)[None]]),
+        done=over, ending=ending, facts=", ".join(facts), states=(*game.states, state),
+    )  # fmt: skip
 
 
 def _ending(time_limit: int | None, timestep: Any, length: int) -> str:
@@ -175,10 +170,6 @@ def _ending(time_limit: int | None, timestep: Any, length: int) -> str:
     if (terminated | truncated).all():
         return "terminated" if terminated.any() else "time limit"
     return "time limit" if time_limit is not None and length >= time_limit else ""
-
-
-def _facts(info: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {float(value):g}" for name, value in info.items() if float(value))
 
 
 def episodes(game: Game) -> tuple[Trace, ...]:
@@ -213,15 +204,15 @@ def picture(table: Table, game: Game, coloured: bool) -> str:
     world, state = bare(table.env, game.state)
     if hasattr(world, "describe"):
         return world.describe(state, coloured)
-    seen = jax.tree.map(lambda part: np.asarray(part)[game.agent], game.obs)
-    parts = seen if isinstance(seen, dict) else {"sees": seen}
+    obs = jax.tree.map(lambda part: np.asarray(part)[game.agent], game.obs)
+    parts = obs if isinstance(obs, dict) else {"sees": obs}
     return "\n".join(f"{name}  {np.array2string(np.asarray(part), precision=3)}" for name, part in parts.items())
 
 
 def help_line(table: Table) -> str:
     """The keys there are."""
-    known = [name for name in action_names(table.env) if name in KEYS]
-    words = [f"{'/'.join(SIGNS.get(key, key) for key in KEYS[name])} {name}" for name in known]
+    names = [name for name in action_names(table.env) if name in KEYS]
+    words = [f"{'/'.join(SIGNS.get(key, key) for key in KEYS[name])} {name}" for name in names]
     words = words or [f"0-{min(table.env.spec.action.n, 10) - 1} act"]  # pyright: ignore
     others = ["Tab next agent"] if table.env.spec.num_agents > 1 else []
     return ", ".join([*words, *others, "r restart, q quit"])

@@ -41,11 +41,11 @@ def page_beside(config: Config) -> Iterator[list[str]]:
 
 def _address(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
-    told = process.stdout.readline().split()
-    found = next((word for word in told if word.startswith("http")), None)
-    if found is None:
+    words = process.stdout.readline().split()
+    address = next((word for word in words if word.startswith("http")), None)
+    if address is None:
         raise ConfigError("The page of --watch did not start; leave it out, or try `courtside watch` to see why.")
-    return f"All runs of this folder are shown at {found} as long as this one trains; later, type: courtside watch"
+    return f"All runs of this folder are shown at {address} as long as this one trains; later, type: courtside watch"
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -20,15 +20,15 @@ def main(args: list[str]) -> int:
     parser = Parser("presets", "List the known-good settings and what they are judged by.")
     parser.add_argument("preset", metavar="PRESET", nargs="?", help="show this one alone: a name, or a preset file")
     parser.add_argument("--json", action="store_true", help="print them complete, as JSON")
-    asked = parser.read(args)
-    chosen = PRESETS if asked.preset is None else find_one(asked.preset)
-    if asked.json:
+    options = parser.read(args)
+    chosen = PRESETS if options.preset is None else find_one(options.preset)
+    if options.json:
         print(json.dumps({name: {"about": about, **to_json(config)} for name, (about, config) in chosen.items()}))
         return 0
     for name, (about, config) in chosen.items():
         print("\n".join(describe(name, about, config)))
-    if asked.preset is not None:
-        print(*settings(chosen), f"\nTrain it with `courtside train {asked.preset}`.", sep="\n")
+    if options.preset is not None:
+        print(*settings(chosen), f"\nTrain it with `courtside train {options.preset}`.", sep="\n")
         return 0
     print("\nTrain one with `courtside train NAME`; `courtside train NAME --help` shows its settings.")
     return 0
@@ -37,8 +37,8 @@ def main(args: list[str]) -> int:
 def find_one(preset: str) -> dict[str, tuple[str, Config]]:
     """The one that is named, in the shape of the whole list."""
     if is_preset_file(preset):
-        found = read_preset(preset)
-        return {found.name: (found.about, found.config)}
+        record = read_preset(preset)
+        return {record.name: (record.about, record.config)}
     config = find_preset(preset)
     return {preset: (PRESETS[preset][0], config)}
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from courtside.cli import tune
-from courtside.cli.arguments import Parser, add_trust, whole_number
+from courtside.cli.arguments import Parser, add_member, add_trust, choose_member, whole_number
 from courtside.cli.flags import refuse_settings
-from courtside.cli.member import add_member, choose_member
 from courtside.cli.train import watch
 from courtside.errors import ConfigError, CourtsideError
 from courtside.runs import runlog
@@ -26,11 +25,9 @@ def main(words: list[str]) -> int:
     parser = Parser("resume", ABOUT)
     parser.add_argument("run", metavar="RUN", help="run folder, its name in runs/, the start of that name, or `last`")
     parser.add_argument(
-        "--total-timesteps",
-        metavar="N",
-        type=whole_number("--total-timesteps", 1),
+        "--total-timesteps", metavar="N", type=whole_number("--total-timesteps", 1),
         help="train up to this many steps in all (default: as planned when the run began); says what that does to schedules",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--rom", metavar="PATH", default="", help="where the same cartridge's dump lies now, if it moved"
     )

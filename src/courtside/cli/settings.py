@@ -74,12 +74,9 @@ def _written(value: Any) -> str:
 @cache
 def meanings(kind: type) -> dict[str, str]:
     """Field or property -> the first clause of the text under it."""
-    return {name: _first_clause(text) for name, text in field_docs(kind).items()}
-
-
-def _first_clause(text: str) -> str:
-    """Up to the first full stop or semicolon: the help page has the rest."""
-    return re.split(r"[.;] ", " ".join(text.split()))[0].removesuffix(".")
+    return {
+        name: re.split(r"[.;] ", " ".join(text.split()))[0].removesuffix(".") for name, text in field_docs(kind).items()
+    }
 
 
 def settings_table(config: Config) -> Table:
@@ -118,10 +115,7 @@ def disk_lines(started: Started) -> list[str]:
 
 def memory_line(started: Started) -> str:
     """What will be held in memory by part, in all, and what is free."""
-    from courtside.engines.fit import (
-        available_mb,
-        device_mb,  # needs JAX, which is loaded once a run has started
-    )
+    from courtside.engines.fit import available_mb, device_mb  # needs JAX, which is loaded once a run has started
 
     listed = ", ".join(f"{name} {megabytes(amount)}" for name, amount in started.memory_mb.items())
     free = device_mb() or available_mb()

@@ -28,7 +28,7 @@ MOST_STAGES = 5
 
 def main(args: list[str]) -> int:
     words, rest = pull_words(args, SPACE, "learning_rate=log(1e-4,3e-3)")
-    found, rest = make_parser().parse_known_args(rest)
+    options, rest = make_parser().parse_known_args(rest)
     line = split(rest)
     if run_dir := find_search(line.preset):
         if words or len(rest) > 1 or len(args) > 1:
@@ -37,7 +37,7 @@ def main(args: list[str]) -> int:
         return watch(functools.partial(resume, run_dir), [])
     config, notes = read_config(rest)
     refuse(config)
-    return watch(functools.partial(start, config, words, tuple(line.values), found), notes)
+    return watch(functools.partial(start, config, words, tuple(line.values), options), notes)
 
 
 def make_parser() -> Parser:
@@ -50,24 +50,17 @@ def make_parser() -> Parser:
         "--stages", metavar="N", type=whole_number("--stages", 1, MOST_STAGES), default=3, help="default: 3"
     )
     parser.add_argument(
-        "--seeds-per-trial",
-        metavar="N",
-        type=whole_number("--seeds-per-trial", 1),
+        "--seeds-per-trial", metavar="N", type=whole_number("--seeds-per-trial", 1),
         help="seeds of each setting in the first stage (default: 1 on a CPU, 2 on an accelerator)",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        SPACE,
-        metavar="NAME=VALUES",
+        SPACE, metavar="NAME=VALUES",
         help="log(1e-4,3e-3), 0.9..1.0, 32,64 or fixed; several in a row (default: the algorithm's own)",
-    )
+    )  # fmt: skip
     add_trust(parser)
     parser.add_argument(
-        "--compare",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="settings as JSON, to stand in the final round too",
-    )
+        "--compare", metavar="FILE", action="append", default=[], help="settings as JSON, to stand in the final round too"
+    )  # fmt: skip
     return parser
 
 

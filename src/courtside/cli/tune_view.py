@@ -124,19 +124,19 @@ def opened_lines(event: news.Opened) -> list[str]:
 
 def plan_lines(event: news.Planned) -> list[str]:
     """The plan, stage by stage."""
-    found = [stage_words(stage) for stage in event.search.stages]
+    lines = [stage_words(stage) for stage in event.search.stages]
     rows = ", ".join(["the winner", "the preset", *event.search.compare])
-    found.append(f"final round: {rows} on {len(event.search.final_seeds)} fresh seeds")
+    lines.append(f"final round: {rows} on {len(event.search.final_seeds)} fresh seeds")
     if event.trials_done:
-        found.append(f"{event.trials_done} trials are done already.")
-    return found
+        lines.append(f"{event.trials_done} trials are done already.")
+    return lines
 
 
 def stage_words(stage: Stage) -> str:
     seeds = "1 seed" if stage.seeds == 1 else f"{stage.seeds} seeds"
     batches = -(-stage.trials // stage.batch)
-    asked = f", in {batches} batches" if batches > 1 else ""
-    return f"stage {stage.number}: {stage.trials} settings x {count(stage.steps)} steps x {seeds}{asked}"
+    rest = f", in {batches} batches" if batches > 1 else ""
+    return f"stage {stage.number}: {stage.trials} settings x {count(stage.steps)} steps x {seeds}{rest}"
 
 
 def trial_words(trial: Trial) -> str:

@@ -17,6 +17,7 @@ Exit status: 0 inside the band, 1 outside, 2 bad input. Untouched code is called
 
 def main(words: list[str]) -> int:
     args = make_parser().read(words)
+    from courtside.cli.verify_words import describe
     from courtside.experiments.verify import QUICK, verify
     from courtside.experiments.verify.comparison import FALSE_ALARMS
     from courtside.settings.presets import DEFAULT
@@ -29,7 +30,7 @@ def main(words: list[str]) -> int:
         progress = None if args.json else _show_progress(preset)
         reports.append(verify(preset, args.seeds, args.seed, FALSE_ALARMS / len(presets), progress))
         if not args.json:
-            _print(reports[-1])
+            print("\n".join(describe(reports[-1])), flush=True)
     if args.json:
         _print_json(reports)
     return 0 if all(report.passed for report in reports) else 1
@@ -59,12 +60,6 @@ def _show_progress(preset: str):
     return lambda done, total: print(
         f"{preset}: {100 * done // total}% trained  ", end="\r", file=sys.stderr, flush=True
     )
-
-
-def _print(report) -> None:
-    from courtside.cli.verify_words import describe
-
-    print("\n".join(describe(report)), flush=True)
 
 
 def _print_json(reports: list) -> None:

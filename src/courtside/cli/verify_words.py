@@ -99,6 +99,13 @@ HINTS = {
 }  # fmt: skip
 
 
+OF_ALL = {
+    "broken": "Something became infinite or not a number: look for a division by zero, a logarithm of 0, or a rate that is "
+    "too high.",
+    "missing": "Something that ended or was logged is no longer: look at the ends of episodes and at the metrics' names.",
+}
+
+
 def name_of(metric: str) -> str:
     """A metric in plain words."""
     if metric.startswith("agents/"):
@@ -131,21 +138,12 @@ def is_beyond(result: MetricResult) -> bool:
 def hints(report: Report) -> list[str]:
     """What the deviations usually mean, the strangest metric first."""
     strange = sorted((r for r in report.results if not r.passed), key=lambda r: -r.distance)
-    found = []
+    words = []
     for result in strange:
-        if result.direction == "broken":
-            found.append(
-                "Something became infinite or not a number: look for a division by zero, a logarithm of 0, or a rate that is too high."
-            )
-        elif result.direction == "missing":
-            found.append(
-                "Something that ended or was logged is no longer: look at the ends of episodes and at the metrics' names."
-            )
-        else:
-            is_return = result.metric.startswith("agents/") or result.metric == "charts/score"
-            metric = "charts/episodic_return" if is_return else result.metric
-            found.append(HINTS.get((metric, result.direction), ""))
-    return [hint for hint in dict.fromkeys(found) if hint][:3]
+        is_return = result.metric.startswith("agents/") or result.metric == "charts/score"
+        metric = "charts/episodic_return" if is_return else result.metric
+        words.append(OF_ALL.get(result.direction) or HINTS.get((metric, result.direction), ""))
+    return [hint for hint in dict.fromkeys(words) if hint][:3]
 
 
 def table(report: Report) -> list[str]:

@@ -155,12 +155,12 @@ def learning_figures(board: Board, names: list[str]) -> list[tuple[str, str]]:
     if board.config is None or not board.has_replay:
         return list(shown.items())
     value = "-" if board.metrics["value_mean"] is None else f"{shown['value_mean']} ± {shown['value_std']}"
-    told = {
+    written = {
         "value_mean": ("value", value),
         "replay": ("replay", f"{whole(board.metrics['replay'])} of {count(board.config.mad4pg.buffer_size)}"),
         "learning_steps": ("learning steps", whole(board.metrics["learning_steps"])),
     }
-    cells = [told.get(name, (name, value)) for name, value in shown.items() if name != "value_std"]
+    cells = [written.get(name, (name, value)) for name, value in shown.items() if name != "value_std"]
     return [*cells, ("learning steps/s", whole(board.learning_steps_per_second))]
 
 
@@ -264,7 +264,8 @@ def progress_line(board: Board) -> str:
     head = (
         f"step {count(board.step):>{len(total)}}/{total}{' each' * board.is_population} {percent(board.share_done):>4}"
     )
-    metrics = [f"{name} {_plain(name, value):>8}" for name, value in board.metrics.items()]
+    counts = ("replay", "learning_steps")
+    metrics = [f"{name} {(whole if name in counts else figure)(value):>8}" for name, value in board.metrics.items()]
     fills = [] if board.filling is None else ["filling the replay before learning begins"]
     learns = board.learning_steps_per_second
     if learns is not None:
@@ -273,7 +274,3 @@ def progress_line(board: Board) -> str:
     tail = [f"{speed_name(board)} {speed:>9}", f"rollout {percent(board.rollout_share):>4}", eta(board)]
     passing = [] if board.standing is None else [f"passing {board.standing.passing}/{board.standing.members}"]
     return " | ".join([head, *passing, *metrics, *tail, *fills])
-
-
-def _plain(name: str, value: float | None) -> str:
-    return whole(value) if name in ("replay", "learning_steps") else figure(value)

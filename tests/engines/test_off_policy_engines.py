@@ -184,7 +184,7 @@ def run_dir(tmp_path_factory):
 
 def test_a_resumed_run_is_bit_equal_replay_included(run_dir, answering, answered):
     template = answering.template()
-    state, _, _ = checkpoint.load_latest(run_dir, template)
+    state, _ = checkpoint.load(checkpoint.newest_whole(run_dir / checkpoint.FOLDER)[0], template)
     assert_bit_equal(dataclasses.replace(state, best_score=answered[0].best_score), answered[0])
     assert int(ring.size(state.memory.ring)) == 2_000
     assert len(runlog.read_rows(run_dir)) == 1_000
@@ -204,14 +204,14 @@ def test_a_checkpoint_of_another_size_names_both_sizes(run_dir):
     with pytest.raises(
         CheckpointError, match=r"of 24, 12\. The layer sizes \(--hidden-sizes\) must be the same"
     ) as caught:
-        checkpoint.load_latest(run_dir, other.template())
+        checkpoint.load(checkpoint.newest_whole(run_dir / checkpoint.FOLDER)[0], other.template())
     assert "hidden layers of 16 units" in str(caught.value)
     assert "learners.0" not in str(caught.value)
     atoms = make_engine(override(ANSWER, num_atoms=51))
     with pytest.raises(
         CheckpointError, match=r"critic.head.bias is float32 \(31,\) .* float32 \(51,\) here.*--num-atoms"
     ) as caught:
-        checkpoint.load_latest(run_dir, atoms.template())
+        checkpoint.load(checkpoint.newest_whole(run_dir / checkpoint.FOLDER)[0], atoms.template())
     assert "--shared-torso" not in str(caught.value)
 
 

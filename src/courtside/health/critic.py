@@ -39,22 +39,22 @@ ENDLESS = (
 def dead_critic(case: Case) -> Finding | None:
     if progress(case) < 2 * EARLY:
         return None
-    found, spread, size = (cut(case.history, name) for name in (EXPLAINED, SPREAD, TARGET))
-    told = (spread.values > EVEN * np.abs(size.values)) & (spread.values > _noticeable(case))
-    told = told if SPREAD in case.history else np.isfinite(found.values)
-    dead = told & (found.values <= DEAD)
-    if found.share(dead) < DEAD_SHARE or not dead[-len(dead) // 4 :].any():
+    explained, spread, size = (cut(case.history, name) for name in (EXPLAINED, SPREAD, TARGET))
+    varied = (spread.values > EVEN * np.abs(size.values)) & (spread.values > _noticeable(case))
+    varied = varied if SPREAD in case.history else np.isfinite(explained.values)
+    dead = varied & (explained.values <= DEAD)
+    if explained.share(dead) < DEAD_SHARE or not dead[-len(dead) // 4 :].any():
         return None
-    typical, weight = median(found.values[dead]), case.config.ppo.vf_coef
+    typical, weight = median(explained.values[dead]), case.config.ppo.vf_coef
     evidence = (
-        f"Explained variance was {number(typical)} in {found.share(dead):.0%} of the run: the values are no better than one constant.",
+        f"Explained variance was {number(typical)} in {explained.share(dead):.0%} of the run: the values are no better than one constant.",
         f"The returns do vary: by {number(median(spread.values[dead]))} around {number(median(size.values[dead]))}.",
         shortfall(case),
     )  # fmt: skip
     return make_finding(
-        "dead-critic", case.history, int(found.starts[np.argmax(dead)]), evidence,
+        "dead-critic", case.history, int(explained.starts[np.argmax(dead)]), evidence,
         cause=_why_dead(case), remedy=_revive(case),
-        confidence=1.0 if weight == 0 else 0.5 + 0.5 * found.share(dead), severity=0.8, sick=is_failing(case) or weight == 0,
+        confidence=1.0 if weight == 0 else 0.5 + 0.5 * explained.share(dead), severity=0.8, sick=is_failing(case) or weight == 0,
     )  # fmt: skip
 
 
@@ -86,19 +86,19 @@ def value_blowup(case: Case) -> Finding | None:
 
 
 def _too_large(case: Case) -> Finding | None:
-    found = cut(case.history, SPREAD)
-    large = found.values > LARGE_SPREAD
+    spread = cut(case.history, SPREAD)
+    large = spread.values > LARGE_SPREAD
     since = held_since(large)
-    if since is None or found.share(large) < 0.2:
+    if since is None or spread.share(large) < 0.2:
         return None
     evidence = (
-        f"The returns that the critic has to learn vary by {number(found.late())} (losses/return_std); some tens are usual.",
+        f"The returns that the critic has to learn vary by {number(spread.late())} (losses/return_std); some tens are usual.",
     )
     return make_finding(
-        "value-blowup", case.history, int(found.starts[since]), evidence,
+        "value-blowup", case.history, int(spread.starts[since]), evidence,
         cause="Rewards are too large for the network: the error of the values drowns the policy's.",
         remedy="--norm-reward, or pay smaller rewards",
-        confidence=0.95 if found.late() > HUGE_SPREAD else 0.8, severity=0.9, sick=not is_solved(case) or found.late() > HUGE_SPREAD,
+        confidence=0.95 if spread.late() > HUGE_SPREAD else 0.8, severity=0.9, sick=not is_solved(case) or spread.late() > HUGE_SPREAD,
     )  # fmt: skip
 
 

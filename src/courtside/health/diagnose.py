@@ -66,8 +66,8 @@ def diagnose(case: Case) -> list[Finding]:
     broken = numbers.not_a_number(case)
     row = numbers.first_bad_row(case.history)
     sound = case if row is None else replace(case, history=case.history.upto(row))
-    found = [] if too_short(sound) else [detector(sound) for detector in detectors_of(case.config)]
-    return most_important_first(finding for finding in (broken, *found) if finding is not None)
+    findings = [] if too_short(sound) else [detector(sound) for detector in detectors_of(case.config)]
+    return most_important_first(finding for finding in (broken, *findings) if finding is not None)
 
 
 def detectors_of(config: Config) -> tuple[Detector, ...]:

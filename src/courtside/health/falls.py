@@ -48,7 +48,8 @@ def find_fall(
     means = window_means(returns, episodes, window)
     if len(means) < 2 * window:
         return None
-    held, learned, noise = _held_level(means, window), _learned(means, window), _noise(returns, means, window)
+    held, noise = _held_level(means, window), _noise(returns, means, window)
+    learned = held - float(np.nanmin(means, initial=np.inf))
     if not learned > NOISE * noise:
         return None
     drop = END_DROP * learned if at_end else max(share * learned, NOISE * noise)
@@ -97,13 +98,8 @@ def _minima(values: Float[np.ndarray, "V"], length: int) -> Float[np.ndarray, "W
     return np.minimum(values[: len(values) - rest], values[rest:])
 
 
-def _learned(means: Float[np.ndarray, "V"], window: int) -> float:
-    """How far the held level is above the worst mean."""
-    return _held_level(means, window) - float(np.nanmin(means, initial=np.inf))
-
-
 def _noise(returns: Float[np.ndarray, "U"], means: Float[np.ndarray, "V"], window: int) -> float:
     """Typical deviation of a window's mean: of single updates around their window, over the root of the window."""
     around = np.abs(returns[window // 2 : window // 2 + len(means)] - means)
-    known = around[np.isfinite(around)]
-    return 1.5 * float(np.median(known)) / np.sqrt(window) if len(known) else 0.0
+    finite = around[np.isfinite(around)]
+    return 1.5 * float(np.median(finite)) / np.sqrt(window) if len(finite) else 0.0

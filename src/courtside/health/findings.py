@@ -100,7 +100,7 @@ def weight(finding: Finding) -> float:
 
 def most_important_first(findings: Iterable[Finding]) -> list[Finding]:
     """What is wrong before what is worth knowing; then by weight, and causes before symptoms where that is equal."""
-    return sorted(findings, key=lambda found: (not found.sick, -weight(found), KINDS.index(found.kind)))
+    return sorted(findings, key=lambda finding: (not finding.sick, -weight(finding), KINDS.index(finding.kind)))
 
 
 def is_news(finding: Finding) -> bool:

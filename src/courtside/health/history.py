@@ -40,8 +40,8 @@ class History:
 
     def __getitem__(self, name: str) -> Float[np.ndarray, "U"]:
         """A column; NaN throughout where nothing of that name was logged."""
-        found = self.columns.get(name)
-        return np.full(len(self), np.nan) if found is None else found
+        column = self.columns.get(name)
+        return np.full(len(self), np.nan) if column is None else column
 
     def upto(self, count: int) -> History:
         """The first `count` rows."""

@@ -46,17 +46,17 @@ VANISHED = 1e-5
 
 def noise_gone(case: Case) -> Finding | None:
     """A policy that is not good yet and tries nothing new."""
-    found = cut(case.history, SCALE)
-    since = held_since(found.values < GONE)
-    if progress(case) < EARLY or since is None or (len(found) - since) / len(found) < GONE_SPAN or not is_failing(case):
+    scale = cut(case.history, SCALE)
+    since = held_since(scale.values < GONE)
+    if progress(case) < EARLY or since is None or (len(scale) - since) / len(scale) < GONE_SPAN or not is_failing(case):
         return None
     cause, remedy = _why_gone(case)
     evidence = (
-        f"The noise on actions from -1 to 1 has been {number(found.late())} for {(len(found) - since) / len(found):.0%} of the run.",
+        f"The noise on actions from -1 to 1 has been {number(scale.late())} for {(len(scale) - since) / len(scale):.0%} of the run.",
         shortfall(case),
     )  # fmt: skip
     return make_finding(
-        "noise-gone", case.history, int(found.starts[since]), evidence, cause=cause, remedy=remedy,
+        "noise-gone", case.history, int(scale.starts[since]), evidence, cause=cause, remedy=remedy,
         confidence=0.9 * certainty(case), severity=0.85,
     )  # fmt: skip
 
@@ -70,10 +70,8 @@ def _why_gone(case: Case) -> tuple[str, str]:
         top = wanted_return(case)
         floor = min(0.05, max(scale.start, scale.end))
         fits = f"--anneal-max {top:g}" if top is not None and top > own.anneal_max else f"--e-min {floor:g}"
-        return (
-            f"The noise ends at a score of {own.anneal_max:g}, which is reached long before the task is learned.",
-            fits,
-        )
+        cause = f"The noise ends at a score of {own.anneal_max:g}, which is reached long before the task is learned."
+        return cause, fits
     return "The schedule of the noise ends before the task is learned.", f"--e {scale.start:g}, which then stays"
 
 
@@ -81,8 +79,10 @@ def noise_never_anneals(case: Case) -> Finding | None:
     """Noise as loud as it began, while the policy without it does much better."""
     effect, scale = cut(case.history, EFFECT), cut(case.history, SCALE)
     gap = _greedy_gap(case)
-    if gap is None or progress(case) < 2 * EARLY or not effect.late() > LOUD or _is_ended_by_score(case):
+    if gap is None or progress(case) < 2 * EARLY or not effect.late() > LOUD:
         return None
+    if case.finished and progress(case) < 1:
+        return None  # the score that it was to stop at is reached: what its noise would have come to is not known
     if scale.late() < KEPT * highest(scale.values):
         return None
     greedy, trained = gap
@@ -101,11 +101,6 @@ def noise_never_anneals(case: Case) -> Finding | None:
         remedy=f'--anneal schedule --e "linear({min(start, 0.3):g}, 0)"{by_score}',
         confidence=0.9, severity=0.7, sick=not is_solved(case) and _is_good(case, greedy),
     )  # fmt: skip
-
-
-def _is_ended_by_score(case: Case) -> bool:
-    """Whether the run reached the score that it was to stop at: what its noise would have come to is not known."""
-    return case.finished and progress(case) < 1
 
 
 def _greedy_gap(case: Case) -> tuple[float, float] | None:
@@ -141,19 +136,19 @@ def _why_loud(case: Case) -> str:
 
 def actor_saturated(case: Case) -> Finding | None:
     """Greedy actions at the ends of their range nearly always: there the actor's gradient is next to nothing."""
-    found, gradient, value = (cut(case.history, name) for name in (AT_BOUND, GRADIENT, ACTOR_LOSS))
-    since = held_since(found.values > SATURATED)
-    if since is None or (len(found) - since) / len(found) < STUCK_SPAN or not is_failing(case):
+    at_bound, gradient, value = (cut(case.history, name) for name in (AT_BOUND, GRADIENT, ACTOR_LOSS))
+    since = held_since(at_bound.values > SATURATED)
+    if since is None or (len(at_bound) - since) / len(at_bound) < STUCK_SPAN or not is_failing(case):
         return None
-    if not (gradient.late() < VANISHED * abs(value.late()) or found.late() > ALWAYS):
+    if not (gradient.late() < VANISHED * abs(value.late()) or at_bound.late() > ALWAYS):
         return None
     evidence = (
-        f"{found.late():.0%} of the greedy actions lie at the ends of their range.",
+        f"{at_bound.late():.0%} of the greedy actions lie at the ends of their range.",
         f"The actor's gradient is {number(gradient.late())} long, and was {number(highest(gradient.values))} at most.",
         shortfall(case),
     )
     return make_finding(
-        "actor-saturated", case.history, int(found.starts[since]), evidence,
+        "actor-saturated", case.history, int(at_bound.starts[since]), evidence,
         cause="Large steps drove the actor's output so far out that tanh is flat there: no gradient leads back.",
         remedy=with_norm_obs(case.config, f"--actor-learn-rate {min(case.config.learning_rate.start / 10, 1e-3):.2g}"),
         confidence=0.9 * certainty(case), severity=0.9,

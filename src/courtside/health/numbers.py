@@ -62,34 +62,34 @@ def _explain_tensor(case: Case, tensor: str) -> tuple[str, str]:
 
 def gradients_exploding(case: Case) -> Finding | None:
     limit = case.config.ppo.max_grad_norm
-    found = cut(case.history, GRADIENT)
-    large = found.values > EXPLODING * limit
-    if found.share(large) < EXPLODING_SHARE:
+    gradient = cut(case.history, GRADIENT)
+    large = gradient.values > EXPLODING * limit
+    if gradient.share(large) < EXPLODING_SHARE:
         return None
-    typical = median(found.values[large])
+    typical = median(gradient.values[large])
     evidence = (
-        f"The gradient's length was {number(typical)}, {number(typical / limit)} times the limit of {limit:g}, in {found.share(large):.0%} of the run.",
+        f"The gradient's length was {number(typical)}, {number(typical / limit)} times the limit of {limit:g}, in {gradient.share(large):.0%} of the run.",
     )
     return make_finding(
-        "gradients-exploding", case.history, int(found.starts[np.argmax(large)]), evidence,
+        "gradients-exploding", case.history, int(gradient.starts[np.argmax(large)]), evidence,
         cause="Rewards or observations are so large that the error of the values drowns everything else.",
         remedy=with_norm_obs(case.config, "--norm-reward"),
-        confidence=0.5 + 0.4 * found.share(large), severity=0.8, sick=not is_solved(case) or typical > 10 * EXPLODING * limit,
+        confidence=0.5 + 0.4 * gradient.share(large), severity=0.8, sick=not is_solved(case) or typical > 10 * EXPLODING * limit,
     )  # fmt: skip
 
 
 def gradients_vanishing(case: Case) -> Finding | None:
-    found, rate = cut(case.history, GRADIENT), cut(case.history, "charts/learning_rate")
-    small = (found.values < VANISHING) & ~(rate.values <= 0)
-    if found.share(small) < VANISHING_SHARE or progress(case) < 0.2 or not is_failing(case):
+    gradient, rate = cut(case.history, GRADIENT), cut(case.history, "charts/learning_rate")
+    small = (gradient.values < VANISHING) & ~(rate.values <= 0)
+    if gradient.share(small) < VANISHING_SHARE or progress(case) < 0.2 or not is_failing(case):
         return None
-    typical = median(found.values[small])
+    typical = median(gradient.values[small])
     evidence = (
-        f"The gradient's length was {number(typical)} in {found.share(small):.0%} of the run; below {VANISHING:g} nothing moves.",
+        f"The gradient's length was {number(typical)} in {gradient.share(small):.0%} of the run; below {VANISHING:g} nothing moves.",
         shortfall(case),
     )
     return make_finding(
-        "gradients-vanishing", case.history, int(found.starts[np.argmax(small)]), evidence,
+        "gradients-vanishing", case.history, int(gradient.starts[np.argmax(small)]), evidence,
         cause="The policy is certain of every action, or the network's units are all saturated.",
         remedy=with_norm_obs(case.config, "--ent-coef 0.01, a smaller --learning-rate"),
         confidence=0.9 * certainty(case), severity=0.6,

@@ -46,14 +46,12 @@ def told(metric: str) -> str:
 def closeness(case: Case) -> float | None:
     """Share of the way to the thresholds on episodes and evaluations, of the one that is farthest off; None where there
     are none."""
-    wanted = [threshold for threshold in case.config.thresholds if _is_told(case, threshold.metric)]
-    shares = [_share_of_way(case, threshold) for threshold in wanted]
+    shares = [
+        _share_of_way(case, threshold) for threshold in case.config.thresholds
+        if is_per_episode(threshold.metric)
+        or (is_evaluation(threshold.metric) and np.isfinite(case.evals[threshold.metric]).any())  # there may be none yet
+    ]  # fmt: skip
     return min(shares, default=None)
-
-
-def _is_told(case: Case, metric: str) -> bool:
-    """Whether one can say how far a metric has come: there may have been no evaluation yet."""
-    return is_per_episode(metric) or (is_evaluation(metric) and bool(np.isfinite(case.evals[metric]).any()))
 
 
 def _share_of_way(case: Case, threshold: Threshold) -> float:
@@ -76,15 +74,15 @@ def levels(case: Case, metric: str) -> tuple[float, float]:
     Of evaluations the first and the last.
     """
     if is_evaluation(metric):
-        found = case.evals[metric][np.isfinite(case.evals[metric])]
-        return float(found[0]), float(found[-1])
+        evals = case.evals[metric][np.isfinite(case.evals[metric])]
+        return float(evals[0]), float(evals[-1])
     history = case.history
     first, last = (max(MIN_ROWS, round(share * len(history))) for share in (FIRST_SHARE, LAST_SHARE))
     column, episodes = history[metric], episode_counts(history, metric)
     beginning = weighted_mean(column[:first], episodes[:first])
     if math.isnan(beginning):  # no episode ended so early: take the first that did
-        known = cut(history, metric).values
-        beginning = next(iter(known[np.isfinite(known)].tolist()), math.nan)
+        values = cut(history, metric).values
+        beginning = next(iter(values[np.isfinite(values)].tolist()), math.nan)
     return beginning, weighted_mean(column[-last:], episodes[-last:])
 
 

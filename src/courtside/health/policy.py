@@ -59,10 +59,10 @@ LIVE_RATE = 0.1
 
 def kl_spikes(case: Case) -> Finding | None:
     """Updates that jump now and then, or that all go too far."""
-    kl, found = case.history[KL], cut(case.history, KL)
+    kl, stretches = case.history[KL], cut(case.history, KL)
     jumps, wild = float(np.mean(kl > KL_HIGH)), int(np.sum(kl > KL_WILD))
-    far, thrown = found.values > KL_FAR, _thrown_at(case)
-    if jumps < KL_HIGH_SHARE and wild < WILD_UPDATES and found.share(far) < KL_FAR_SHARE and thrown is None:
+    far, thrown = stretches.values > KL_FAR, _thrown_at(case)
+    if jumps < KL_HIGH_SHARE and wild < WILD_UPDATES and stretches.share(far) < KL_FAR_SHARE and thrown is None:
         return None
     rate, clip = case.config.learning_rate.start, parse_schedule(case.config.ppo.clip_coef).start
     wide = clip > WIDE_CLIP
@@ -70,7 +70,7 @@ def kl_spikes(case: Case) -> Finding | None:
         f"approx_kl was above {KL_HIGH:g} in {jumps:.1%} of the updates, {number(highest(kl))} at most.",
         "" if thrown is None
         else f"Since update {case.history.updates[thrown]:,} went that far the policy has hardly moved any more.",
-        f"In {found.share(far):.0%} of the run its median lay above {KL_FAR:g}; 0.001 to 0.02 is usual." if far.any() else "",
+        f"In {stretches.share(far):.0%} of the run its median lay above {KL_FAR:g}; 0.001 to 0.02 is usual." if far.any() else "",
         f"--clip-coef is {clip:g}: nothing holds a step back." if wide else "",
     )  # fmt: skip
     slower = (
@@ -79,10 +79,10 @@ def kl_spikes(case: Case) -> Finding | None:
         else f"--learning-rate {rate / 100:.2g}"
     )
     return make_finding(
-        "kl-spikes", case.history, _spikes_since(kl, found) if thrown is None else thrown, filter(None, evidence),
+        "kl-spikes", case.history, _spikes_since(kl, stretches) if thrown is None else thrown, filter(None, evidence),
         cause="The clip range is so wide that it never acts." if wide else "Steps are too large: the learning rate is too high.",
         remedy="--clip-coef 0.2" if wide else slower,
-        confidence=0.7 + 0.5 * found.share(far) + jumps + 0.02 * wild + 0.25 * (thrown is not None),
+        confidence=0.7 + 0.5 * stretches.share(far) + jumps + 0.02 * wild + 0.25 * (thrown is not None),
         severity=0.9, sick=not is_solved(case),
     )  # fmt: skip
 
@@ -99,44 +99,44 @@ def _thrown_at(case: Case) -> int | None:
     return int(wild[np.argmax(kl[wild])]) if is_still else None
 
 
-def _spikes_since(kl: np.ndarray, found: Stretches) -> int | None:
+def _spikes_since(kl: np.ndarray, stretches: Stretches) -> int | None:
     """Where the first stretch begins that goes too far, or the first leap that others follow: one leap alone is a mishap."""
     leaps, width = np.flatnonzero(kl > KL_HIGH), max(1, round(ROW_SHARE * len(kl)))
     followed = leaps[:-1][np.diff(leaps) < width]
-    starts = [*found.starts[found.values > KL_FAR][:1].tolist(), *followed[:1].tolist()]
+    starts = [*stretches.starts[stretches.values > KL_FAR][:1].tolist(), *followed[:1].tolist()]
     return min(starts or leaps[:1].tolist(), default=None)
 
 
 def clip_saturated(case: Case) -> Finding | None:
-    found = cut(case.history, CLIPPED)
-    high = found.values > CLIP_HIGH
-    if found.share(high) < CLIP_SHARE:
+    clipped = cut(case.history, CLIPPED)
+    high = clipped.values > CLIP_HIGH
+    if clipped.share(high) < CLIP_SHARE:
         return None
-    typical, rate = median(found.values[high]), case.config.learning_rate.start
+    typical, rate = median(clipped.values[high]), case.config.learning_rate.start
     evidence = (
-        f"{typical:.0%} of the samples went past the clip range in {found.share(high):.0%} of the run; 2% to 20% is usual.",
+        f"{typical:.0%} of the samples went past the clip range in {clipped.share(high):.0%} of the run; 2% to 20% is usual.",
     )
     return make_finding(
-        "clip-saturated", case.history, int(found.starts[np.argmax(high)]), evidence,
+        "clip-saturated", case.history, int(clipped.starts[np.argmax(high)]), evidence,
         cause="Each update wants to go farther than it may: the learning rate is too high or there are too many epochs.",
         remedy=f"--learning-rate {rate / 10:.2g}, or fewer --update-epochs",
-        confidence=0.7 + 0.5 * found.share(high), severity=0.85, sick=not is_solved(case),
+        confidence=0.7 + 0.5 * clipped.share(high), severity=0.85, sick=not is_solved(case),
     )  # fmt: skip
 
 
 def entropy_collapse(case: Case) -> Finding | None:
     """Certain of every action and far from the goal; or ever more certain without having won anything."""
-    found = cut(case.history, ENTROPY)
-    start, nothing = _first_entropy(found), (closeness(case) or 0.0) < NOTHING and not has_risen(case)
+    entropy = cut(case.history, ENTROPY)
+    start, nothing = _first_entropy(entropy), (closeness(case) or 0.0) < NOTHING and not has_risen(case)
     share = NARROWED if nothing else COLLAPSED
     floor = start - GAUSS_COLLAPSE * _num_actions(case) if is_continuous(case) else start * share
-    since = held_since(found.values < floor)
-    if since is None or (len(found) - since) / len(found) < COLLAPSED_SHARE or not is_failing(case):
+    since = held_since(entropy.values < floor)
+    if since is None or (len(entropy) - since) / len(entropy) < COLLAPSED_SHARE or not is_failing(case):
         return None
     bonus = parse_schedule(case.config.ppo.ent_coef).start
-    evidence = (f"Entropy fell from {number(start)} to {number(found.late())} and stayed there.", shortfall(case))
+    evidence = (f"Entropy fell from {number(start)} to {number(entropy.late())} and stayed there.", shortfall(case))
     return make_finding(
-        "entropy-collapse", case.history, int(found.starts[since]), evidence,
+        "entropy-collapse", case.history, int(entropy.starts[since]), evidence,
         cause="The policy became certain before it had found what works: there is "
         + ("no entropy bonus." if bonus == 0 else "too little entropy bonus, or steps are too large."),
         remedy=f"--ent-coef {max(0.01, 5 * bonus):.2g}, or a smaller --learning-rate",
@@ -151,8 +151,8 @@ def entropy_stuck(case: Case) -> Finding | None:
     heavy = bonus > HEAVY_BONUS
     if progress(case) < (EARLY if heavy else 3 * EARLY) or (is_solved(case) if heavy else not is_failing(case)):
         return None
-    found = cut(case.history, ENTROPY)
-    start, late = _first_entropy(found), found.late()
+    entropy = cut(case.history, ENTROPY)
+    start, late = _first_entropy(entropy), entropy.late()
     if not is_continuous(case) and start < DECIDED:
         return None  # it had collapsed before anything was logged
     bound = (
@@ -174,15 +174,15 @@ def entropy_stuck(case: Case) -> Finding | None:
 def kl_stall(case: Case) -> Finding | None:
     if progress(case) < EARLY or not is_failing(case):
         return None
-    found, rate = cut(case.history, KL), cut(case.history, RATE).values
-    live = ~(rate < LIVE_RATE * highest(rate)) if np.isfinite(rate).any() else np.ones(len(found), bool)
-    still = found.values < KL_STALL
+    kl, rate = cut(case.history, KL), cut(case.history, RATE).values
+    live = ~(rate < LIVE_RATE * highest(rate)) if np.isfinite(rate).any() else np.ones(len(kl), bool)
+    still = kl.values < KL_STALL
     if not live.any() or np.mean(still[live]) < 0.7 or highest(case.history[KL]) > KL_MOVED:
         return None
-    typical, start = median(found.values[live]), case.config.learning_rate.start
+    typical, start = median(kl.values[live]), case.config.learning_rate.start
     evidence = (f"approx_kl is {number(typical)}; 0.001 to 0.02 is usual.", shortfall(case))
     return make_finding(
-        "kl-stall", case.history, int(found.starts[np.argmax(still & live)]), evidence,
+        "kl-stall", case.history, int(kl.starts[np.argmax(still & live)]), evidence,
         cause="Steps are so small that the policy stays where it was: the learning rate is too low.",
         remedy=f"--learning-rate {start * 30:.2g}",
         confidence=0.9 * certainty(case), severity=0.95,
@@ -190,14 +190,14 @@ def kl_stall(case: Case) -> Finding | None:
 
 
 def action_saturated(case: Case) -> Finding | None:
-    found = cut(case.history, AT_BOUND)
-    late = found.late(0.5)
+    at_bound = cut(case.history, AT_BOUND)
+    late = at_bound.late(0.5)
     if not late > SATURATED or not is_failing(case):
         return None
-    since = held_since(found.values > SATURATED)
+    since = held_since(at_bound.values > SATURATED)
     evidence = (f"{late:.0%} of the actions drawn lie outside their range and are cut to its ends.", shortfall(case))
     return make_finding(
-        "action-saturated", case.history, None if since is None else int(found.starts[since]), evidence,
+        "action-saturated", case.history, None if since is None else int(at_bound.starts[since]), evidence,
         cause="The policy only knows full left and full right: its means or deviations have run away.",
         remedy=with_norm_obs(case.config, "a smaller --ent-coef, a smaller --learning-rate"),
         confidence=0.8 * certainty(case), severity=0.5,
@@ -211,11 +211,11 @@ def is_continuous(case: Case) -> bool:
 
 def _num_actions(case: Case) -> int:
     """How many numbers a continuous action has, by the entropy of the first update, whose deviations are next to 1."""
-    known = case.history[ENTROPY][np.isfinite(case.history[ENTROPY])]
-    return max(1, round(float(known[0]) / GAUSS_ENTROPY)) if known.size else 1
+    entropy = case.history[ENTROPY][np.isfinite(case.history[ENTROPY])]
+    return max(1, round(float(entropy[0]) / GAUSS_ENTROPY)) if entropy.size else 1
 
 
-def _first_entropy(found: Stretches) -> float:
+def _first_entropy(entropy: Stretches) -> float:
     """The entropy at the beginning: that of the first stretches, the highest of them."""
-    values = found.values[: max(1, len(found) // 10)]
+    values = entropy.values[: max(1, len(entropy) // 10)]
     return highest(values)

@@ -27,8 +27,8 @@ OLD = 0.4
 
 def target_lag(case: Case) -> Finding | None:
     """The slow copy stays where it began, so the critic is taught by a stranger."""
-    own, found = case.config.mad4pg, cut(case.history, GAP)
-    steps, gap = highest(case.history[STEPS]), found.late()
+    own, gaps = case.config.mad4pg, cut(case.history, GAP)
+    steps, gap = highest(case.history[STEPS]), gaps.late()
     moves = steps * own.tau if own.update_type == "soft" else steps // own.C
     if progress(case) < EARLY or not gap > LAGGING or moves >= MOVES:
         return None
@@ -40,7 +40,7 @@ def target_lag(case: Case) -> Finding | None:
     )
     planned = case.config.num_updates * case.config.gradient_steps
     return make_finding(
-        "target-lag", case.history, int(found.starts[np.argmax(found.values > LAGGING)]), evidence,
+        "target-lag", case.history, int(gaps.starts[np.argmax(gaps.values > LAGGING)]), evidence,
         cause="Targets come from the critic as it began: what was learned since never gets into them.",
         remedy=f"--tau {min(0.01, max(1e-3, 50 / planned)):.2g}" if own.update_type == "soft" else f"--C {max(1, round(planned / 50))}",
         confidence=0.9, severity=0.9, sick=not is_solved(case),
@@ -80,6 +80,8 @@ def replay_stale(case: Case) -> Finding | None:
         return None
     if not is_random and not (age > OLD * steps and is_failing(case) and has_risen(case)):
         return None  # where nothing has risen, the policy that acts is no better than the one that acted then
+    # A twentieth of the run; a batch at least, and no more than now.
+    less = min(own.pretrain, max(own.batch_size, round(0.05 * case.config.run.total_timesteps)))
     evidence = (
         f"What is replayed is {number(age)} steps old on average, of {steps:,.0f} so far.",
         *([f"{kept / held:.0%} of it was random play, from before learning began."] if is_random else []),
@@ -89,16 +91,10 @@ def replay_stale(case: Case) -> Finding | None:
         "replay-stale", case.history, None, evidence,
         cause="Random play fills most of the replay: what the policy itself meets is rarely looked at." if is_random
         else "The replay remembers a policy that is gone: what pays now is drowned in what did not.",
-        remedy=f"--pretrain {_less_at_random(case)}, or a longer run" if is_random
+        remedy=f"--pretrain {less}, or a longer run" if is_random
         else f"--buffer-size {_smaller_buffer(case, held)}, or --prioritized",
         confidence=(0.85 if is_random else 0.4) * certainty(case), severity=0.9 if is_random else 0.4, sick=is_random,
     )  # fmt: skip
-
-
-def _less_at_random(case: Case) -> int:
-    """A twentieth of the run; a batch at least, and no more than now."""
-    own = case.config.mad4pg
-    return min(own.pretrain, max(own.batch_size, round(0.05 * case.config.run.total_timesteps)))
 
 
 def _smaller_buffer(case: Case, held: float) -> int:

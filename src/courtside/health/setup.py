@@ -73,10 +73,10 @@ def is_still(case: Case) -> bool:
 
 
 def observation_constant(case: Case) -> Finding | None:
-    found = cut(case.history, "health/obs_constant")
-    if not is_still(case) or found.early() < CONSTANT_SHARE:
+    constant = cut(case.history, "health/obs_constant")
+    if not is_still(case) or constant.early() < CONSTANT_SHARE:
         return None  # what moved at first can move: it is the agent that stands still
-    share = found.late(1.0)
+    share = constant.late(1.0)
     evidence = (f"{share:.0%} of the observed features have the same value in every step of a batch.",)
     return make_finding(
         "observation-constant", case.history, None, evidence,
@@ -88,14 +88,14 @@ def observation_constant(case: Case) -> Finding | None:
 
 def time_limit(case: Case) -> Finding | None:
     """The clock ends episodes before the task can: strong where the limit is short, or where outlasting it pays best."""
-    found, paid = cut(case.history, "charts/truncated"), cut(case.history, RETURN)
-    late = found.late()
+    truncated, paid = cut(case.history, "charts/truncated"), cut(case.history, RETURN)
+    late = truncated.late()
     if progress(case) < 2 * EARLY or not late >= CUT_SHARE or not is_failing(case):
         return None
-    if np.any((found.values < 0.5) & (paid.values > paid.late())):
+    if np.any((truncated.values < 0.5) & (paid.values > paid.late())):
         return None  # episodes that ended by themselves paid more: it is not time that lacks
-    since, length = held_since(~(found.values < CUT_SHARE)), cut(case.history, LENGTH).late()
-    strong = length < SHORT_EPISODE or (found.early() < 0.5 and paid.late() > paid.early())
+    since, length = held_since(~(truncated.values < CUT_SHARE)), cut(case.history, LENGTH).late()
+    strong = length < SHORT_EPISODE or (truncated.early() < 0.5 and paid.late() > paid.early())
     if not strong and progress(case) < 3 * EARLY:
         return None
     evidence = (
@@ -103,7 +103,7 @@ def time_limit(case: Case) -> Finding | None:
         shortfall(case),
     )
     return make_finding(
-        "time-limit", case.history, None if since is None else int(found.starts[since]), evidence,
+        "time-limit", case.history, None if since is None else int(truncated.starts[since]), evidence,
         cause="The limit leaves too little time to reach what pays." if strong
         else "Episodes end by the clock only: the agent never finds the goal, or the world has none.",
         remedy="a longer limit (--env-options max_steps=..., or the env's own), or rewards on the way",
@@ -150,9 +150,9 @@ def too_few_envs(case: Case) -> Finding | None:
     if ends >= FEW_EPISODES:
         return None
     batch = case.config.batch_size
-    told = f", of {number(length)} steps each" if np.isfinite(length) else ""
+    lengths = f", of {number(length)} steps each" if np.isfinite(length) else ""
     evidence = (
-        f"A batch of {batch:,} steps holds {ends:.2g} ends of episodes{told}: most updates never see how one ends.",
+        f"A batch of {batch:,} steps holds {ends:.2g} ends of episodes{lengths}: most updates never see how one ends.",
     )
     return make_finding(
         "too-few-envs", case.history, None, evidence,
@@ -168,10 +168,7 @@ def starved(case: Case) -> Finding | None:
     share, speed = share[np.isfinite(share)], speed[np.isfinite(speed)]
     if share.size and median(share) > BUSY:
         evidence = (f"{median(share):.0%} of the time goes into stepping the envs, the rest into learning.",)
-        cause, remedy = (
-            "The world is slow: the learner waits for it.",
-            SPEED_UP[_world_kind(case.config.env.env_id)],
-        )
+        cause, remedy = "The world is slow: the learner waits for it.", SPEED_UP[_world_kind(case.config.env.env_id)]
     elif speed.size >= 10 and median(speed[-5:]) < SLOWED * float(np.max(_smooth(speed))):
         evidence = (
             f"The run does {number(median(speed[-5:]))} steps per second, and did {number(float(np.max(_smooth(speed))))} at best.",

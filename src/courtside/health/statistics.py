@@ -48,15 +48,9 @@ def summarize(values: Iterable[float | int], resamples: int = 2_000, seed: int =
         raise ValueError(f"summarize needs one or more scores in a row, but got shape {scores.shape}")
     low, high = bootstrap_interval(scores, resamples, seed)
     return Summary(
-        count=scores.size,
-        mean=float(scores.mean()),
-        std=float(scores.std()),
-        iqm=float(interquartile_mean(scores)),
-        iqm_low=low,
-        iqm_high=high,
-        minimum=float(scores.min()),
-        maximum=float(scores.max()),
-    )
+        count=scores.size, mean=float(scores.mean()), std=float(scores.std()), iqm=float(interquartile_mean(scores)),
+        iqm_low=low, iqm_high=high, minimum=float(scores.min()), maximum=float(scores.max()),
+    )  # fmt: skip
 
 
 def interquartile_mean(scores: np.ndarray) -> np.ndarray:
@@ -115,9 +109,9 @@ def quantiles(rows: np.ndarray, levels: Sequence[float]) -> np.ndarray:
     Between two scores on a straight line: x₍ₖ₎ + (h-k)(x₍ₖ₊₁₎ - x₍ₖ₎), h = (n-1)p + 1, k = ⌊h⌋ (Hyndman and Fan 1996, type 7).
     [n, G] -> [levels, G]
     """
-    known = [column[~np.isnan(column)] for column in rows.T]
+    columns = [column[~np.isnan(column)] for column in rows.T]
     blank = np.full(len(levels), np.nan)
-    return np.stack([np.quantile(column, levels) if column.size else blank for column in known], axis=1)
+    return np.stack([np.quantile(column, levels) if column.size else blank for column in columns], axis=1)
 
 
 def wilson_interval(hits: int, count: int, level: float = 0.95) -> tuple[float, float]:
@@ -144,11 +138,9 @@ def chance_by_step(passed_at: Sequence[int | None], steps: Sequence[int]) -> lis
     counts as long as it ran. Member i passed at `passed_at[i]` (None: not) and made `steps[i]` steps.
     """
     missing, curve = Fraction(1), []
-    for step in sorted({found for found in passed_at if found is not None}):
-        here = sum(found == step for found in passed_at)
-        open_still = sum(
-            (found if found is not None else made) >= step for found, made in zip(passed_at, steps, strict=True)
-        )
+    ends = [made if at is None else at for at, made in zip(passed_at, steps, strict=True)]
+    for step in sorted({at for at in passed_at if at is not None}):
+        here, open_still = passed_at.count(step), sum(end >= step for end in ends)
         missing *= 1 - Fraction(here, open_still)
         curve.append((step, float(1 - missing)))
     return curve

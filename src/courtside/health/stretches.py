@@ -56,15 +56,12 @@ def cut(history: History, name: str) -> Stretches:
     column = history[name]
     if is_per_episode(name):
         counts = episode_counts(history, name)
-        values = _carried([weighted_mean(column[a:b], counts[a:b]) for a, b in pairs])
+        means = [weighted_mean(column[a:b], counts[a:b]) for a, b in pairs]
+        # Long episodes end in bursts, and between them nothing has changed: the last value stands.
+        values = list(itertools.accumulate(means, lambda last, value: last if math.isnan(value) else value))
     else:
         values = [median(column[a:b]) for a, b in pairs]
     return Stretches(np.asarray(values, np.float64), edges[:-1])
-
-
-def _carried(values: list[float]) -> list[float]:
-    """The last known value where no episode ended: long episodes end in bursts, and between them nothing has changed."""
-    return list(itertools.accumulate(values, lambda last, value: last if math.isnan(value) else value))
 
 
 def episode_counts(history: History, metric: str = RETURN) -> Float[np.ndarray, "U"]:

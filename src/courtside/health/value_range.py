@@ -65,57 +65,54 @@ def value_range_clipped(case: Case) -> Finding | None:
     """Targets beyond the first or the last atom: all that lies there looks alike."""
     if not case.config.traits.predicts_distribution:
         return None
-    found = [(edge, since) for edge in EDGES if (since := _beyond_since(case, edge)) is not None]
-    if not found:
+    edges = [(edge, since) for edge in EDGES if (since := _beyond_since(case, edge)) is not None]
+    if not edges:
         return None
-    shares = [cut(case.history, edge.clipped).late() for edge, _ in found]
+    shares = [cut(case.history, edge.clipped).late() for edge, _ in edges]
     return make_finding(
-        "value-range-clipped", case.history, min(since for _, since in found),
-        [_beyond(case, edge, share) for (edge, _), share in zip(found, shares, strict=True)] + [shortfall(case)],
+        "value-range-clipped", case.history, min(since for _, since in edges),
+        [_beyond(case, edge, share) for (edge, _), share in zip(edges, shares, strict=True)] + [shortfall(case)],
         cause="The atoms end before the returns do: better and worse actions beyond the end look the same.",
-        remedy=" ".join(f"--{edge.flag} {fitting(case, edge):g}" for edge, _ in found),
+        remedy=" ".join(f"--{edge.flag} {fitting(case, edge):g}" for edge, _ in edges),
         confidence=0.75 + max(shares), severity=0.9, sick=not is_solved(case),
     )  # fmt: skip
 
 
 def _beyond_since(case: Case, edge: Edge) -> int | None:
     """Row from which on an end of the atoms has been cutting off too much, or what is best."""
-    found = (_clipped_since(case, edge), _overshot_since(case, edge))
-    return min((row for row in found if row is not None), default=None)
+    rows = (_clipped_since(case, edge), _overshot_since(case, edge))
+    return min((row for row in rows if row is not None), default=None)
 
 
 def _overshot_since(case: Case, edge: Edge) -> int | None:
     """The same by the farthest targets: few may lie out there, but they are what a better policy would meet."""
-    own, found = case.config.mad4pg, cut(case.history, edge.target)
+    own, target = case.config.mad4pg, cut(case.history, edge.target)
     bound = getattr(own, edge.flag)
-    is_told = np.isfinite(found.values)
-    is_beyond = edge.sign * (found.values - bound) > OVERSHOT * (own.vmax - own.vmin)
+    is_told = np.isfinite(target.values)
+    is_beyond = edge.sign * (target.values - bound) > OVERSHOT * (own.vmax - own.vmin)
     since = held_since(is_beyond)
     if since is None or is_beyond.sum() < OVERSHOT_SPAN * is_told.sum():
         return None
-    return int(found.starts[since])
+    return int(target.starts[since])
 
 
 def _clipped_since(case: Case, edge: Edge) -> int | None:
     """Row from which on an end of the atoms has been cutting off too much."""
-    found = cut(case.history, edge.clipped)
-    since = held_since(found.values > CLIPPED)
-    if since is None or (len(found) - since) / len(found) < CLIPPED_SPAN:
+    clipped = cut(case.history, edge.clipped)
+    since = held_since(clipped.values > CLIPPED)
+    if since is None or (len(clipped) - since) / len(clipped) < CLIPPED_SPAN:
         return None
-    return int(found.starts[since])
+    return int(clipped.starts[since])
 
 
 def _beyond(case: Case, edge: Edge, share: float) -> str:
     bound, reach = getattr(case.config.mad4pg, edge.flag), cut(case.history, edge.target).late()
     word = "below" if edge.sign < 0 else "above"
+    percent = f"{share:.0%}" if share >= 0.01 or share == 0 else "less than 1%"
     return (
-        f"Over the last quarter of the run {_percent(share)} of what the critic should predict lay {word} --{edge.flag} {bound:g}, "
+        f"Over the last quarter of the run {percent} of what the critic should predict lay {word} --{edge.flag} {bound:g}, "
         f"and the farthest target of a batch was {number(reach)}."
     )
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}" if share >= 0.01 or share == 0 else "less than 1%"
 
 
 def fitting(case: Case, edge: Edge) -> float:
@@ -125,20 +122,15 @@ def fitting(case: Case, edge: Edge) -> float:
     end, that promises more than any of them can pay: then the best that was seen or is wanted bounds it.
     """
     own = case.config.mad4pg
-    bound, reach = edge.sign * getattr(own, edge.flag), edge.sign * _farthest(case, edge)
+    farthest = (highest if edge.sign > 0 else lowest)(cut(case.history, edge.target).values)
+    bound, reach = edge.sign * getattr(own, edge.flag), edge.sign * farthest
     discount = own.gamma**own.rollout
     endless = (reach - discount * bound) / (1 - discount) if discount < 1 else math.inf
-    wider = bound + cut(case.history, edge.clipped).late() * (
-        own.vmax - own.vmin
-    )  # the least that takes in what is cut off
+    # The least that takes in what is cut off.
+    wider = bound + cut(case.history, edge.clipped).late() * (own.vmax - own.vmin)
     most = _most(case, edge.sign)
     limit = MARGIN * max(reach, most) if most > 0 else math.inf
     return edge.sign * _upwards(max(wider, reach, min(endless, limit)))
-
-
-def _farthest(case: Case, edge: Edge) -> float:
-    values = cut(case.history, edge.target).values
-    return highest(values) if edge.sign > 0 else lowest(values)
 
 
 def _most(case: Case, sign: int) -> float:
@@ -163,15 +155,15 @@ def value_range_too_wide(case: Case) -> Finding | None:
     if not case.config.traits.predicts_distribution or progress(case) < 0.5:
         return None
     low, high = (cut(case.history, name) for name in (TARGET_LOW, TARGET_HIGH))
-    seen, spacing = highest(high.values - low.values), (own.vmax - own.vmin) / (own.num_atoms - 1)
+    span, spacing = highest(high.values - low.values), (own.vmax - own.vmin) / (own.num_atoms - 1)
     wanted = wanted_return(case)
-    if not seen < FEW_ATOMS * spacing or (wanted is not None and abs(wanted) >= FEW_ATOMS * spacing):
+    if not span < FEW_ATOMS * spacing or (wanted is not None and abs(wanted) >= FEW_ATOMS * spacing):
         return None
     bottom, top = lowest(low.values), highest(high.values)
     room = (MARGIN - 1) * max(top - bottom, 1e-6)
     evidence = (
         f"The atoms are {number(spacing)} apart, from {number(own.vmin)} to {number(own.vmax)}; all targets lay between {number(bottom)} and {number(top)}.",
-        f"That is {seen / spacing:.2g} of {own.num_atoms} atoms, and what is predicted spreads over {number(cut(case.history, SPREAD).late())}.",
+        f"That is {span / spacing:.2g} of {own.num_atoms} atoms, and what is predicted spreads over {number(cut(case.history, SPREAD).late())}.",
         shortfall(case),
     )  # fmt: skip
     return make_finding(
@@ -185,14 +177,14 @@ def value_range_too_wide(case: Case) -> Finding | None:
 def target_runaway(case: Case) -> Finding | None:
     """Values that promise more than rewards can add up to: a bootstrap that feeds on itself."""
     names = [name for name in case.history.columns if name.startswith("losses/") and name.endswith(PROMISES)]
-    found = [cut(case.history, name) for name in names]
-    if not found:
+    promises = [cut(case.history, name) for name in names]
+    if not promises:
         return None
-    promised = np.fmax.reduce([np.abs(one.values) for one in found])
+    promised = np.fmax.reduce([np.abs(one.values) for one in promises])
     bound = _payable(case)
     beyond = promised > max(BEYOND * bound, SMALL_VALUE)
     since = held_since(beyond)
-    if since is None or found[0].share(beyond) < RUNAWAY_SHARE:
+    if since is None or promises[0].share(beyond) < RUNAWAY_SHARE:
         return None
     gamma = case.config.mad4pg.gamma
     evidence = (
@@ -201,7 +193,7 @@ def target_runaway(case: Case) -> Finding | None:
     )  # fmt: skip
     cause, remedy = _why_runaway(case)
     return make_finding(
-        "target-runaway", case.history, int(found[0].starts[since]), evidence, cause=cause, remedy=remedy,
+        "target-runaway", case.history, int(promises[0].starts[since]), evidence, cause=cause, remedy=remedy,
         confidence=0.95, severity=0.95, sick=not is_solved(case),
     )  # fmt: skip
 

@@ -52,9 +52,9 @@ def best_path(run_dir: str | Path) -> Path:
     return Path(run_dir) / runlog.BEST / "best.safetensors"
 
 
-def policies(found: Any) -> dict[str, Any]:
+def policies(learners: Any) -> dict[str, Any]:
     """The policies of all groups under the names that they have in a whole TrainState: what acting reads of any checkpoint."""
-    return {"learners": found}
+    return {"learners": learners}
 
 
 def save(path: str | Path, state: Any, meta: dict[str, Any]) -> None:
@@ -90,8 +90,8 @@ def load(
     if pipeline is not None:
         _check_pipeline(path, record, pipeline)
     wanted = _saved_leaves(template)
-    found = {name: entry for name, entry in record["leaves"].items() if name in wanted or not part}
-    _check_fit(path, found, {name: _describe(leaf) for name, leaf in wanted.items()}, record)
+    stored = {name: entry for name, entry in record["leaves"].items() if name in wanted or not part}
+    _check_fit(path, stored, {name: _describe(leaf) for name, leaf in wanted.items()}, record)
     restored = {name: _restore(leaf, record["leaves"][name], tensors[name]) for name, leaf in wanted.items()}
     paths, treedef = jax.tree_util.tree_flatten_with_path(template)
     return jax.tree_util.tree_unflatten(treedef, [restored.get(_name(p), leaf) for p, leaf in paths]), record["meta"]
@@ -104,14 +104,14 @@ def read_meta(path: str | Path) -> dict[str, Any]:
 
 def find_checkpoints(folder: str | Path) -> list[Path]:
     """The checkpoints in a `checkpoints/` folder, newest first; whether they are whole is not looked at."""
-    found = [(int(match[1]), path) for path in Path(folder).glob("*") if (match := _NAME.fullmatch(path.name))]
-    return [path for _, path in sorted(found, reverse=True)]
+    numbered = [(int(match[1]), path) for path in Path(folder).glob("*") if (match := _NAME.fullmatch(path.name))]
+    return [path for _, path in sorted(numbered, reverse=True)]
 
 
 def newest_update(run_dir: str | Path) -> int:
     """The update of a run's newest checkpoint, as its name tells; 0 where there is none."""
-    found = [match for path in find_checkpoints(Path(run_dir) / FOLDER) if (match := _NAME.fullmatch(path.name))]
-    return int(found[0][1]) if found else 0
+    matches = (_NAME.fullmatch(path.name) for path in find_checkpoints(Path(run_dir) / FOLDER))
+    return next((int(match[1]) for match in matches if match), 0)
 
 
 def newest_whole(folder: str | Path) -> tuple[Path, list[tuple[Path, str]]]:
@@ -138,14 +138,6 @@ def describe_skipped(path: str | Path, skipped: list[tuple[Path, str]]) -> str:
     """What to tell the user when `path` is used in place of newer, broken checkpoints; empty if there were none."""
     reasons = " ".join(reason for _, reason in skipped)
     return f"{reasons} Going on from {Path(path).name}, the newest whole one." if skipped else ""
-
-
-def load_latest(
-    run_dir: str | Path, template: Any, pipeline: dict[str, Any] | None = None
-) -> tuple[Any, dict[str, Any], list[tuple[Path, str]]]:
-    """State and meta of a run's newest whole checkpoint, and the broken ones that were passed over."""
-    path, skipped = newest_whole(Path(run_dir) / FOLDER)
-    return *load(path, template, pipeline), skipped
 
 
 def prune(folder: str | Path, keep: int) -> None:
@@ -309,12 +301,12 @@ def _check_pipeline(path: Path, record: dict[str, Any], pipeline: dict[str, Any]
     )
 
 
-def _check_fit(path: Path, found: dict[str, Any], wanted: dict[str, dict[str, Any]], record: dict[str, Any]) -> None:
+def _check_fit(path: Path, stored: dict[str, Any], wanted: dict[str, dict[str, Any]], record: dict[str, Any]) -> None:
     """Refuse a checkpoint whose leaves differ from the template's, naming the first few."""
     faults = [
-        f"{name} is {_words(found.get(name))} in the checkpoint, {_words(wanted.get(name))} here"
-        for name in sorted(set(found) | set(wanted))
-        if not _fits(name, found.get(name), wanted.get(name))
+        f"{name} is {_words(stored.get(name))} in the checkpoint, {_words(wanted.get(name))} here"
+        for name in sorted(set(stored) | set(wanted))
+        if not _fits(name, stored.get(name), wanted.get(name))
     ]
     if not faults:
         return
@@ -350,10 +342,10 @@ def _hidden_layers(leaves: dict[str, dict[str, Any]]) -> str:
     return ", ".join(str(units) for _, units in layers)
 
 
-def _fits(name: str, found: dict[str, Any] | None, wanted: dict[str, Any] | None) -> bool:
-    if name in _FREE and found and wanted:
-        return found["dtype"] == wanted["dtype"]
-    return _words(found) == _words(wanted)
+def _fits(name: str, stored: dict[str, Any] | None, wanted: dict[str, Any] | None) -> bool:
+    if name in _FREE and stored and wanted:
+        return stored["dtype"] == wanted["dtype"]
+    return _words(stored) == _words(wanted)
 
 
 def _words(entry: dict[str, Any] | None) -> str:

@@ -176,18 +176,7 @@ class Finished:
 
 
 Event = (
-    Started
-    | Compiling
-    | Compiled
-    | Progress
-    | Evaluating
-    | Evaluated
-    | Settled
-    | Notice
-    | Turned
-    | Standing
-    | Racing
-    | Rewound
-    | Finished
-)
+    Started | Compiling | Compiled | Progress | Evaluating | Evaluated | Settled | Notice | Turned | Standing | Racing
+    | Rewound | Finished
+)  # fmt: skip
 MembersEvent = Event | MembersProgress | MembersEvaluated

@@ -65,8 +65,8 @@ def waiting(run_dir: Path) -> list[Path]:
     if not is_plain_folder(run_dir / FOLDER):  # a link would lead to somebody else's files
         return []
     try:
-        with os.scandir(run_dir / FOLDER) as found:
-            return sorted(Path(entry.path) for entry in found if _NAME.fullmatch(entry.name))
+        with os.scandir(run_dir / FOLDER) as entries:
+            return sorted(Path(entry.path) for entry in entries if _NAME.fullmatch(entry.name))
     except OSError:
         return []
 

@@ -34,8 +34,8 @@ def member_dir(run_dir: Path, index: int) -> Path:
 
 def member_dirs(run_dir: str | Path) -> list[Path]:
     """The members' folders in order; empty where the run is not a population."""
-    found = [path for path in (Path(run_dir) / FOLDER).glob("*") if _NAME.fullmatch(path.name)]
-    return sorted((path for path in found if (path / runlog.CONFIG).exists()), key=lambda path: int(path.name))
+    folders = [path for path in (Path(run_dir) / FOLDER).glob("*") if _NAME.fullmatch(path.name)]
+    return sorted((path for path in folders if (path / runlog.CONFIG).exists()), key=lambda path: int(path.name))
 
 
 def is_population(run_dir: str | Path) -> bool:

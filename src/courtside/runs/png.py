@@ -22,7 +22,8 @@ def encode_png(picture: UInt8[np.ndarray, "h w 3"]) -> bytes:
     rows = np.zeros((height, 1 + 3 * width), np.uint8)  # the byte before each row says that it is stored as it is
     rows[:, 1:] = picture.reshape(height, -1)
     parts = ((b"IHDR", head), (b"IDAT", zlib.compress(rows.tobytes(), LEVEL)), (b"IEND", b""))
-    return SIGNATURE + b"".join(_chunk(kind, content) for kind, content in parts)
+    packed = ((kind + content, struct.pack(">I", len(content))) for kind, content in parts)
+    return SIGNATURE + b"".join(length + part + struct.pack(">I", zlib.crc32(part)) for part, length in packed)
 
 
 def decode_png(content: bytes) -> UInt8[np.ndarray, "h w 3"]:
@@ -35,9 +36,3 @@ def decode_png(content: bytes) -> UInt8[np.ndarray, "h w 3"]:
     if len(rows) != height * (1 + 3 * width):
         raise ValueError("it is cut off")
     return np.frombuffer(rows, np.uint8).reshape(height, -1)[:, 1:].reshape(height, width, 3)
-
-
-def _chunk(kind: bytes, content: bytes) -> bytes:
-    """Length, kind, content, checksum of both."""
-    checksum = zlib.crc32(content, zlib.crc32(kind))
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", checksum)

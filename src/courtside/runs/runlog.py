@@ -59,7 +59,12 @@ class RunLog:
         append_session(folder, update)
         self._metrics, self._evals, self._timing = (AppendFile(folder / name) for name in (METRICS, EVALS, TIMING))
         self._events = AppendFile(folder / EVENTS)
-        self._sinks = _make_sinks(folder, config, step, resumed)
+        from courtside.runs import sinks
+
+        self._sinks: list[Any] = (
+            [sinks.TensorBoardSink(folder, config, step, resumed)] if config.run.tensorboard else []
+        )
+        self._sinks += [sinks.WandbSink(folder, config)] if config.run.wandb else []
 
     @classmethod
     def create(cls, config: Config) -> RunLog:
@@ -97,7 +102,8 @@ class RunLog:
             case Progress():
                 self._step, self._update = event.step, event.update
                 self._metrics.append_lines([encode_row(blank_episodes(row)) for row in event.rows])
-                self._timing.append_lines([encode_row({**self._now(), **_timing(event)})])
+                pace = {"steps_per_second": event.steps_per_second, "rollout_share": event.rollout_share}
+                self._timing.append_lines([encode_row({**self._now(), "seconds": event.seconds, **pace})])
             case Evaluated():
                 seed = {} if event.seed is None else {"seed": event.seed}
                 row = {"step": event.step, "update": event.update, **seed, **event.metrics}
@@ -141,21 +147,6 @@ class RunLog:
         return {"step": self._step, "update": self._update}
 
 
-def _timing(event: Progress) -> Row:
-    return {
-        "seconds": event.seconds,
-        "steps_per_second": event.steps_per_second,
-        "rollout_share": event.rollout_share,
-    }
-
-
-def _make_sinks(folder: Path, config: Config, step: int, resumed: bool) -> list[Any]:
-    from courtside.runs import sinks
-
-    found: list[Any] = [sinks.TensorBoardSink(folder, config, step, resumed)] if config.run.tensorboard else []
-    return [*found, sinks.WandbSink(folder, config)] if config.run.wandb else found
-
-
 # --- rows ----------------------------------------------------------------------------------------------------------
 
 
@@ -164,12 +155,8 @@ def blank_episodes(row: Row) -> Row:
     ended, and losses before the first gradient step."""
     row = blank_untold(row)
     if not has_learned(row):
-        row = {name: None if is_of_learning(name) and _is_nan(value) else value for name, value in row.items()}
+        row = {name: None if is_of_learning(name) and value != value else value for name, value in row.items()}  # NaN
     return row
-
-
-def _is_nan(value: Any) -> bool:
-    return value is not None and value != value
 
 
 def encode_row(row: Row) -> str:

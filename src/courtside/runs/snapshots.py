@@ -60,19 +60,19 @@ def save(folder: str | Path, state: TrainState, meta: dict[str, Any]) -> None:
         checkpoint.save(path(folder, int(state.update)), state, meta)
 
 
-def update_of(found: Path) -> int:
-    return int(found.stem.partition("-")[2])
+def update_of(file: Path) -> int:
+    return int(file.stem.partition("-")[2])
 
 
 def updates_in(folder: str | Path) -> list[int]:
     """The updates that `folder` holds, newest first."""
-    return [update_of(found) for found in checkpoint.find_checkpoints(folder)]
+    return [update_of(file) for file in checkpoint.find_checkpoints(folder)]
 
 
 def newest_at(folder: str | Path, update: int) -> Path | None:
     """The newest moment kept at or before `update`."""
-    found = next((u for u in updates_in(folder) if u <= update), None)
-    return None if found is None else path(folder, found)
+    kept = next((u for u in updates_in(folder) if u <= update), None)
+    return None if kept is None else path(folder, kept)
 
 
 def forget_after(folder: str | Path, update: int) -> None:

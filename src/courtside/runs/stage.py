@@ -71,8 +71,8 @@ def read(path: Path, template: TrainState) -> tuple[Any, Any]:
     """Env states and observations as `write` found them; `template` is that of a run of the same world."""
     wanted, structure = jax.tree.flatten((template.env_state, template.obs))
     try:
-        found = safetensors.numpy.load(path.read_bytes())
-        arrays = [found[str(i)] for i in range(len(wanted))]
+        tensors = safetensors.numpy.load(path.read_bytes())
+        arrays = [tensors[str(i)] for i in range(len(wanted))]
     except (OSError, KeyError, ValueError, safetensors.SafetensorError) as error:
         raise CheckpointError(f"{path.name} cannot be read ({error}); it may be of another version.") from error
     leaves = [_restore(leaf, array) for leaf, array in zip(wanted, arrays, strict=True)]

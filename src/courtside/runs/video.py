@@ -28,8 +28,8 @@ def check_path(path: str | Path) -> Path:
     """Refuse what cannot become a video before an episode is played for it."""
     path = Path(path)
     if path.suffix.lower() not in FORMATS:
-        found = f"ends in {path.suffix!r}" if path.suffix else "has no ending"
-        raise ConfigError(f"The video {path} {found}; name it .mp4 or .gif.")
+        what = f"ends in {path.suffix!r}" if path.suffix else "has no ending"
+        raise ConfigError(f"The video {path} {what}; name it .mp4 or .gif.")
     if not path.parent.is_dir():
         raise ConfigError(f"The folder {path.parent} for the video {path.name} is not there; make it first.")
     if path.is_dir():

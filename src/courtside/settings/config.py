@@ -149,10 +149,10 @@ def override(config: Config, **changes: Any) -> Config:
     groups = config.groups
     for name, value in changes.items():
         group, kind = owner_of(name, config)
-        found = fit(name, kind, value)
+        value = fit(name, kind, value)
         if kind in WORD_LISTS:
-            found = merge_words(getattr(groups[group], name), found)
-        groups[group] = dataclasses.replace(groups[group], **{name: found})
+            value = merge_words(getattr(groups[group], name), value)
+        groups[group] = dataclasses.replace(groups[group], **{name: value})
     return with_groups(config, groups)
 
 

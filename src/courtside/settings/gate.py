@@ -92,20 +92,20 @@ def require(target: str) -> Grant:
     return _allowed[target]
 
 
-def hear(targets: Iterable[str], document: Any, told: Any) -> None:
+def hear(targets: Iterable[str], document: Any, content: Any) -> None:
     """Note that a document which was just read names code: who hands its settings on from Python has not named that themselves."""
     for target in targets:
-        _heard.setdefault(target, {})[document] = told
+        _heard.setdefault(target, {})[document] = content
 
 
 def heard(targets: Iterable[str]) -> dict[Any, Any]:
     """Documents that were read and name any of these, with what they say."""
-    return {document: told for target in targets for document, told in _heard.get(target, {}).items()}
+    return {document: content for target in targets for document, content in _heard.get(target, {}).items()}
 
 
-def words_of(told: Mapping[str, Any]) -> tuple[str, ...]:
+def words_of(options: Mapping[str, Any]) -> tuple[str, ...]:
     """What a world is told as a grant has it."""
-    return tuple(sorted(f"{name.replace('-', '_')}={value}" for name, value in told.items()))
+    return tuple(sorted(f"{name.replace('-', '_')}={value}" for name, value in options.items()))
 
 
 # --- finding without importing -------------------------------------------------------------------------------------
@@ -230,21 +230,21 @@ def load(target: str) -> Any:
     return getattr(module, name)
 
 
-def load_maker(target: str, told: Mapping[str, Any] | None = None) -> Any:
+def load_maker(target: str, options: Mapping[str, Any] | None = None) -> Any:
     """What `module:NAME` is, where it may be called to build envs (`may_call`), or is no such thing but an object that is ready.
 
-    `told` is what it is about to be told; whoever agreed to a document agreed to what that says.
+    `options` is what it is about to be told; whoever agreed to a document agreed to what that says.
     """
     words = require(target).words
-    if told is not None and words is not None and words_of(told) not in words:
+    if options is not None and words is not None and words_of(options) not in words:
         raise ConfigError(
-            f"{target} would be told {' '.join(words_of(told)) or 'nothing'}, but nobody at this command agreed to that; give it with "
+            f"{target} would be told {' '.join(words_of(options)) or 'nothing'}, but nobody at this command agreed to that; give it with "
             "--env-options."
         )
-    found = load(target)
-    if may_call(target, found) or not callable(found) or is_env_class(type(found)):
-        return found
-    if _is_class(found):
+    maker = load(target)
+    if may_call(target, maker) or not callable(maker) or is_env_class(type(maker)):
+        return maker
+    if _is_class(maker):
         raise ConfigError(
             f"{target} is a class, but not one of envs; expected a gymnasium.Env, a pettingzoo.ParallelEnv, or a class with spec, "
             "reset and step. A function that builds the env will do too."
@@ -256,11 +256,11 @@ def load_maker(target: str, told: Mapping[str, Any] | None = None) -> Any:
     )
 
 
-def may_call(target: str, found: Any) -> bool:
+def may_call(target: str, maker: Any) -> bool:
     """Whether calling what a target led to builds an env, as far as anybody has said."""
-    if _is_class(found):
-        return is_env_class(found)
-    return callable(found) and (require(target).own or _is_marked(target, found))
+    if _is_class(maker):
+        return is_env_class(maker)
+    return callable(maker) and (require(target).own or _is_marked(target, maker))
 
 
 def _is_marked(target: str, function: Any) -> bool:
@@ -268,21 +268,17 @@ def _is_marked(target: str, function: Any) -> bool:
     return by_convention or getattr(function, "__dict__", {}).get(MARK) is True
 
 
-def _is_class(found: Any) -> bool:
-    return issubclass(type(found), type)
+def _is_class(thing: Any) -> bool:
+    return issubclass(type(thing), type)
 
 
 def is_env_class(kind: type) -> bool:
     """Whether a class is Gymnasium's, PettingZoo's or ours; its own word for its bases is not asked."""
-    bases = _bases(kind)
-    known = [vars(sys.modules[package]).get(name) for package, name in ENV_CLASSES if package in sys.modules]
-    if any(base is one for base in bases for one in known):
+    bases = type.__dict__["__mro__"].__get__(kind)
+    classes = [vars(sys.modules[package]).get(name) for package, name in ENV_CLASSES if package in sys.modules]
+    if any(base is one for base in bases for one in classes):
         return True
     return all(any(name in vars(base) for base in bases) for name in ("reset", "step"))
-
-
-def _bases(kind: type) -> tuple[type, ...]:
-    return type.__dict__["__mro__"].__get__(kind)
 
 
 def _import(module: str, name: str) -> ModuleType:
@@ -303,9 +299,5 @@ def _import(module: str, name: str) -> ModuleType:
 def _no_module(module: str, name: str) -> ConfigError:
     what = f" to take {name!r} from" if name else ""
     run = search_path.owner(os.getcwd())
-    here = (
-        ""
-        if run is None
-        else f" The current folder belongs to the runs in {run}, and nothing in them is ever imported."
-    )
+    here = f" The current folder belongs to the runs in {run}, and nothing in them is ever imported." if run else ""
     return ConfigError(f"There is no module {module!r}{what}; start courtside where it can be imported.{here}")

@@ -26,10 +26,10 @@ OF_LEARNING = ("losses/", "health/mass_", "health/clipped_", "health/target_", "
 """How the names begin of metrics that such an algorithm has no number for before its first gradient step."""
 
 
-def ranking_metric(config: Config, told: Container[str] = (EVAL_SCORE,)) -> str:
+def ranking_metric(config: Config, metrics: Container[str] = (EVAL_SCORE,)) -> str:
     """Which metric of evaluations tells the best: the score where the run is judged by it, else the return."""
     is_judged = any(threshold.metric == EVAL_SCORE for threshold in config.thresholds)
-    return EVAL_SCORE if is_judged and EVAL_SCORE in told else EVAL_RETURN
+    return EVAL_SCORE if is_judged and EVAL_SCORE in metrics else EVAL_RETURN
 
 
 def score_metric(config: Config) -> str:

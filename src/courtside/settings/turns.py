@@ -37,15 +37,15 @@ def read_turn(word: str, config: Config) -> Turn:
     left, _, value = (part.strip() for part in word.partition("="))
     update, _, name = (part.strip() for part in left.partition(":"))
     setting = name.replace("-", "_")
-    known = config.learning.SCHEDULES
+    names = config.learning.SCHEDULES
     if not (update.isdecimal() and len(update) <= MOST_DIGITS and setting and value):
         raise ConfigError(
             f"--turns has the word {word!r}, but each must be UPDATE:NAME=VALUE, such as 500:{config.learning.RATES[-1]}=1e-4."
         )
-    if setting not in known:
+    if setting not in names:
         raise ConfigError(
             f"--turns has the word {word!r}, but {setting} cannot be turned while a run trains; with --algo {config.run.algo} "
-            f"these can: {', '.join(known)}."
+            f"these can: {', '.join(names)}."
         )
     return Turn(int(update), setting, settled(value, f"--turns {setting}"))
 
@@ -88,12 +88,12 @@ def _with_words(config: Config, words: tuple[str, ...]) -> Config:
 
 def faults(config: Config) -> list[str]:
     """One sentence for each word of `--turns` that cannot be used, alone or together with the other settings."""
-    found = [fault for word in config.run.turns if (fault := _word_fault(word, config))]
+    sentences = [fault for word in config.run.turns if (fault := _word_fault(word, config))]
     if config.run.turns and config.run.insure:
-        found.append(
+        sentences.append(
             "--turns changes settings by a plan and --insure changes them when a score falls; leave one of them out."
         )
-    return found or [fault for turn in turns_of(config) for fault in _turned_faults(config, turn)]
+    return sentences or [fault for turn in turns_of(config) for fault in _turned_faults(config, turn)]
 
 
 def _word_fault(word: str, config: Config) -> str | None:
@@ -109,8 +109,8 @@ def _turned_faults(config: Config, turn: Turn) -> list[str]:
     from courtside.settings.checks import find_faults
 
     before, after = (_with_words(config_at(config, update), ()) for update in (turn.update - 1, turn.update))
-    known = find_faults(before)
-    return [f"--turns {turn}: {fault}" for fault in find_faults(after) if fault not in known]
+    old = find_faults(before)
+    return [f"--turns {turn}: {fault}" for fault in find_faults(after) if fault not in old]
 
 
 def late_turns(config: Config) -> list[str]:

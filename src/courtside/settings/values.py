@@ -21,14 +21,14 @@ from courtside.errors import ConfigError
 from courtside.settings.numbers import parse_whole
 
 
-def unknown_name(kind: str, name: str, known: list[str], see: str = "") -> str:
+def unknown_name(kind: str, name: str, names: list[str], see: str = "") -> str:
     """One sentence for a name that does not exist: the near ones, or where the list is."""
     import difflib
 
-    near = difflib.get_close_matches(name.lower(), [k.lower() for k in known], n=3, cutoff=0.5)
-    by_lower = {k.lower(): k for k in known}
+    near = difflib.get_close_matches(name.lower(), [k.lower() for k in names], n=3, cutoff=0.5)
+    by_lower = {k.lower(): k for k in names}
     hint = " Did you mean " + " or ".join(by_lower[n] for n in near) + "?" if near else ""
-    listing = f" `{see}` lists them all." if see else "" if near else " Known: " + ", ".join(sorted(known)) + "."
+    listing = f" `{see}` lists them all." if see else "" if near else " Known: " + ", ".join(sorted(names)) + "."
     return f"There is no {kind} named {name!r}.{hint}{listing}"
 
 
@@ -51,22 +51,18 @@ class Option:
     about: str = ""
 
 
-def read_options(world: str, known: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
+def read_options(world: str, options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
     """The given options as values of their types, or one sentence on the first that is unknown or does not fit."""
-    by_name = {option.name: option for option in known}
-    found = {}
+    by_name = {option.name: option for option in options}
+    values = {}
     for written, value in given.items():
         name = written.replace("-", "_")
+        if not by_name:
+            raise ConfigError(f"{world} has no options, but {written!r} was given; leave it out.")
         if name not in by_name:
-            raise ConfigError(_unknown_option(world, written, list(by_name)))
-        found[name] = read_option(world, by_name[name], value)
-    return found
-
-
-def _unknown_option(world: str, name: str, known: list[str]) -> str:
-    if not known:
-        return f"{world} has no options, but {name!r} was given; leave it out."
-    return unknown_name(f"option of {world}", name, known, f"courtside envs {world}")
+            raise ConfigError(unknown_name(f"option of {world}", written, list(by_name), f"courtside envs {world}"))
+        values[name] = read_option(world, by_name[name], value)
+    return values
 
 
 def read_option(world: str, option: Option, value: Any) -> Any:
@@ -95,11 +91,9 @@ def _read(kind: Any, value: Any) -> Any:
         return _pick(dict.fromkeys(YES, True) | dict.fromkeys(NO, False), value)
     if kind is int:
         return _whole(value)
-    if kind is float:
-        return _number(value)
-    if kind is str and not isinstance(value, str):
+    if (kind is float and isinstance(value, bool)) or (kind is str and not isinstance(value, str)):
         raise ValueError
-    return value
+    return float(value) if kind is float else value
 
 
 def _pick(choices: dict[str, Any], value: Any) -> Any:
@@ -116,12 +110,6 @@ def _whole(value: Any) -> int:
     return int(number)
 
 
-def _number(value: Any) -> float:
-    if isinstance(value, bool):
-        raise ValueError
-    return float(value)
-
-
 def signature_options(build: Callable[..., Any]) -> tuple[Option, ...]:
     """The options of a user's class or function: its parameters whose values can be typed."""
     try:
@@ -133,11 +121,8 @@ def signature_options(build: Callable[..., Any]) -> tuple[Option, ...]:
     options = [
         Option(name, hints.get(name, _kind_of(p.default)), p.default, docs.get(name, "")) for name, p in named.items()
     ]
-    return tuple(option for option in options if all(map(_is_readable, _members(option.kind))))
-
-
-def _is_readable(kind: Any) -> bool:
-    return kind in (bool, int, float, str, NoneType) or get_origin(kind) is Literal
+    plain = (bool, int, float, str, NoneType)
+    return tuple(o for o in options if all(k in plain or get_origin(k) is Literal for k in _members(o.kind)))
 
 
 def _hints(build: Callable[..., Any]) -> dict[str, Any]:
@@ -170,11 +155,11 @@ def field_docs(kind: type) -> dict[str, str]:
 @functools.cache
 def _read_docs(kind: type) -> dict[str, str]:
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # pyright: ignore[reportAttributeAccessIssue]
-    found = {node.name: ast.get_docstring(node) or "" for node in body if isinstance(node, ast.FunctionDef)}
+    docs = {node.name: ast.get_docstring(node) or "" for node in body if isinstance(node, ast.FunctionDef)}
     for node, text in itertools.pairwise(body):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(text, ast.Expr):
-            found[node.target.id] = " ".join(ast.literal_eval(text.value).split())
-    return found
+            docs[node.target.id] = " ".join(ast.literal_eval(text.value).split())
+    return docs
 
 
 WORD_LISTS = (tuple[str, ...],)
@@ -190,10 +175,10 @@ def fit(name: str, kind: Any, value: Any, strict: bool = False) -> Any:
     """`value` as the type of its setting, or an error; unless strict, 1e6 is a whole number and a list a tuple."""
     if value is None and NoneType in get_args(kind):
         return None
-    found = value if strict else _converted(kind, value)
-    if not _has_type(kind, found):
+    fitting = value if strict else _converted(kind, value)
+    if not _has_type(kind, fitting):
         raise ConfigError(f"{flag_of(name)} is {value!r}, but it must be {wanted(kind)}.")
-    return found
+    return fitting
 
 
 def _converted(kind: Any, value: Any) -> Any:

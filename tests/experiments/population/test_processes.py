@@ -50,11 +50,11 @@ def test_stop_resume_and_a_member_that_fails(population, monkeypatch):
     for folder in stopped:
         assert not is_finished(folder, runlog.read_config(folder))
         saved = checkpoint.find_checkpoints(folder / checkpoint.FOLDER)[0]
-        assert checkpoint.read_meta(saved)["update"] == processes.updates_done(folder), "it saved before it left"
+        assert checkpoint.read_meta(saved)["update"] == runlog.newest_logged(folder), "it saved before it left"
     assert not notices, "who is stopped on request has not failed"
 
     runlog.write_config(second, override(runlog.read_config(second), env_id="gym:NoSuchEnv-v0"))
-    before = processes.updates_done(second)
+    before = runlog.newest_logged(second)
     events = list(processes.run_processes(population, dirs, SimpleNamespace(caught=None)))
     finished, failed = sorted(event.text for event in events if isinstance(event, Notice))
     assert finished.startswith("Member 00 is finished with a final score of ")
@@ -65,7 +65,7 @@ def test_stop_resume_and_a_member_that_fails(population, monkeypatch):
     assert steps[-1] == (UPDATES + before) * 32 // 2, "the mean of one that is done and one that failed"
     assert [event for event in events if isinstance(event, Standing)][-1].members == 2
 
-    assert [processes.updates_done(folder) for folder in dirs] == [UPDATES, before]
+    assert [runlog.newest_logged(folder) for folder in dirs] == [UPDATES, before]
     assert [row["update"] for row in runlog.read_rows(first)] == list(range(1, UPDATES + 1))
     assert [(m.finished, m.seed) for m in read_results(population).members] == [(True, 1), (False, 2)]
     with pytest.raises(CheckpointError, match="is finished: all 19,200 steps of its members are done"):

@@ -108,11 +108,6 @@ def triple(cells: Int[Array, "*batch"]) -> Int[Array, "*batch 3"]:
     return jnp.stack([type_of(cells), colour_of(cells), state_of(cells)], axis=-1)
 
 
-def from_triple(triples: Int[Array, "*batch 3"]) -> Int[Array, "*batch"]:
-    """Packed things without content from (type, colour, state)."""
-    return pack(triples[..., 0], triples[..., 1], triples[..., 2])
-
-
 def agent_codes(colours: tuple[int, ...]) -> tuple[int, ...]:
     """How agents of these colours are seen, in all four directions."""
     return tuple(pack(Type.AGENT, colour, direction) for colour in sorted(set(colours)) for direction in range(4))

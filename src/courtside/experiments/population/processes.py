@@ -275,11 +275,3 @@ class _Tail:
             self._begin()
             rows, _ = self._metrics.read_on()
         self.history.add(rows, self._evals.read_on()[0])
-
-
-def updates_done(folder: Path) -> int:
-    """Updates that a member has logged; the last one counts only once its verdict or last checkpoint is written too."""
-    config, tail = runlog.read_config(folder), _Tail(folder)
-    tail.read_on()
-    done = tail.history.update
-    return done if is_finished(folder, config) else min(done, config.num_updates - 1)

@@ -7,11 +7,10 @@ import dataclasses
 from courtside.errors import ConfigError
 from courtside.settings.config import Config, override
 from courtside.settings.presets.atari import ATARI
-from courtside.settings.presets.classic import CLASSIC
+from courtside.settings.presets.classic import CLASSIC, MEMORY
 from courtside.settings.presets.emerald import EMERALD
 from courtside.settings.presets.files import is_preset_file, read_preset
 from courtside.settings.presets.grids import GRIDS
-from courtside.settings.presets.memory import MEMORY
 from courtside.settings.presets.redblue import REDBLUE
 from courtside.settings.presets.tennis import TENNIS
 from courtside.settings.values import unknown_name
@@ -73,8 +72,8 @@ def _named_base(preset: str | None, env_id: str | None, family: str | None) -> t
 
 def _preset_of(world: str, family: str | None) -> tuple[Config, list[str]]:
     """The first preset made for a world, and for a family where there is one; the plain defaults where there is none."""
-    found = presets_for(world)
-    for config in [*(config for config in found if config.family == family), *found]:
+    configs = presets_for(world)
+    for config in [*(config for config in configs if config.family == family), *configs]:
         note = f"Settings that are not given are those of the preset {config.preset!r}, which is for this world."
         return config, [note]
     return Config(), []

@@ -55,7 +55,10 @@ def write_preset(path: str | Path, name: str, about: str, config: Config) -> Pat
 
 def read_preset(path: str | Path) -> PresetFile:
     """What a preset file says, or the settings of a run's folder, or one sentence why it is neither."""
-    record = _read_record(Path(path) / CONFIG if _is_run(Path(path)) else Path(path))
+    path = Path(path)
+    # A search has its settings there too, but its best ones are a preset.
+    is_run = (path / CONFIG).is_file() and not (path / BEST).is_file()
+    record = _read_record(path / CONFIG if is_run else path)
     about = str(record.pop("about", ""))
     try:
         _check_thresholds(record.get("thresholds", []))
@@ -67,8 +70,8 @@ def read_preset(path: str | Path) -> PresetFile:
         raise ConfigError(
             f"{path} cannot be used as a preset ({error}); it was written by another version or changed."
         ) from error
-    gate.hear(targets_of(config.env.env_id), Path(path), config.env)
-    return PresetFile(config.preset, about, _placed(config, Path(path)))
+    gate.hear(targets_of(config.env.env_id), path, config.env)
+    return PresetFile(config.preset, about, _placed(config, path))
 
 
 def _placed(config: Config, path: Path) -> Config:
@@ -82,7 +85,9 @@ def _placed(config: Config, path: Path) -> Config:
 def _read_record(path: Path) -> dict[str, Any]:
     """The file's JSON without its format and version, which are checked here."""
     if path.is_dir():
-        raise ConfigError(f"{path} is a folder, but a preset is a name or a file; {_in_folder(path)}.")
+        best = path / BEST
+        meant = f"name the file {best}" if best.is_file() else "go on with a run by `courtside resume`"
+        raise ConfigError(f"{path} is a folder, but a preset is a name or a file; {meant}.")
     if not path.exists():
         raise ConfigError(f"There is no preset file or run at {path}; `courtside presets` lists the built-in presets.")
     try:
@@ -108,18 +113,6 @@ def _without_version(path: Path, record: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(record["preset"], str) or not record["preset"].strip():
         raise ConfigError(f"{path} has {record['preset']!r} as the preset's name, but it must be text.")
     return record
-
-
-def _is_run(folder: Path) -> bool:
-    """A search has its settings there too, but its best ones are a preset."""
-    return (folder / CONFIG).is_file() and not (folder / BEST).is_file()
-
-
-def _in_folder(folder: Path) -> str:
-    """What was meant, perhaps."""
-    if (folder / BEST).is_file():
-        return f"name the file {folder / BEST}"
-    return "go on with a run by `courtside resume`"
 
 
 def _check_thresholds(thresholds: list[Any]) -> None:

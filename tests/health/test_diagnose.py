@@ -9,7 +9,7 @@ from histories import CONFIG, UPDATES, failing, healthy_columns, make_history, m
 from test_replayed import SICK as REPLAYED
 
 from courtside.algos import vitals
-from courtside.health import diagnose, findings, numbers, outcome
+from courtside.health import diagnose, numbers, outcome
 from courtside.health.history import History, make_case
 from courtside.settings.config import Config, override
 
@@ -93,7 +93,7 @@ def test_what_is_worth_knowing_is_no_illness(kind):
 
 
 def test_every_kind_is_shown_here():
-    assert {*SICK, *WORTH_KNOWING, *REPLAYED} == set(findings.KINDS)
+    assert {*SICK, *WORTH_KNOWING, *REPLAYED} == set(diagnose.KINDS)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -10,7 +10,7 @@ from test_replayed import SICK as REPLAYED
 
 from courtside.cli import VERBS, doctor, evaluate
 from courtside.cli.flags import flag_names, read_config, setting_types
-from courtside.health.findings import KINDS
+from courtside.health.diagnose import KINDS
 
 FOLDER = Path(__file__).parents[2] / "docs" / "health"
 PAGES = {path.stem: path.read_text() for path in FOLDER.glob("*.md")}

@@ -8,7 +8,7 @@ import pytest
 from courtside.algos.ops.schedules import schedule_value
 from courtside.algos.ppo import make_hyper
 from courtside.experiments.population.batch import program_key
-from courtside.health.findings import KINDS
+from courtside.health.diagnose import KINDS
 from courtside.health.remedies import REMEDIES, apply, flags, follow, for_kinds, scaled, shrink, widen
 from courtside.settings.config import override
 from courtside.settings.presets import PRESETS, find_preset

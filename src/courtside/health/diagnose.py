@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 from courtside.health import critic, exploits, noise, numbers, policy, replay, scores, seeds, setup, value_range
-from courtside.health.findings import Finding, most_important_first
+from courtside.health.findings import Finding, weight
 from courtside.health.history import Case
 from courtside.settings.config import Config
 
@@ -19,60 +20,75 @@ MIN_UPDATES = 20
 MIN_PLANNED_SHARE = 0.05
 """Share of the plan below which it is too early to say anything but that a number is none."""
 
-Detector = Callable[[Case], Finding | None]
-ANY_RUN: tuple[Detector, ...] = (
-    setup.observation_unscaled,
-    setup.observation_constant,
-    scores.eval_mismatch,
-    scores.forgetting,
-    scores.plateau,
-    exploits.reward_exploit,
-    setup.time_limit,
-    setup.schedule_ended_early,
-    setup.starved,
-    seeds.seed_sensitivity,
+
+class Detector(NamedTuple):
+    """A kind of finding."""
+
+    kind: str
+    """Short name, also that of its page in docs/health."""
+    title: str
+    """The same in a few words."""
+    find: Callable[[Case], Finding | None]
+    group: str = ""
+    """Settings of the algorithms whose metrics it reads (`Config.family`); any run's where empty."""
+
+
+BROKEN, *OTHERS = DETECTORS = (
+    Detector("not-a-number", "a number that is none", numbers.not_a_number),
+    Detector("observation-unscaled", "observations out of scale", setup.observation_unscaled),
+    Detector("observation-constant", "observations that never change", setup.observation_constant),
+    Detector("eval-mismatch", "evaluation far from training", scores.eval_mismatch),
+    Detector(
+        "value-range-clipped", "values cut off by the range of the atoms", value_range.value_range_clipped, "mad4pg"
+    ),
+    Detector("value-range-too-wide", "values lost between the atoms", value_range.value_range_too_wide, "mad4pg"),
+    Detector("target-runaway", "values beyond what can be paid", value_range.target_runaway, "mad4pg"),
+    Detector("target-lag", "the slow copy stays behind", replay.target_lag, "mad4pg"),
+    Detector("replay-too-small", "a replay that holds next to nothing", replay.replay_too_small, "mad4pg"),
+    Detector("replay-stale", "a replay that is out of date", replay.replay_stale, "mad4pg"),
+    Detector("actor-saturated", "the actor is stuck at its bounds", noise.actor_saturated, "mad4pg"),
+    Detector("noise-gone", "nothing new is tried any more", noise.noise_gone, "mad4pg"),
+    Detector("noise-never-anneals", "noise that stays nearly as loud as ever", noise.noise_never_anneals, "mad4pg"),
+    Detector("value-blowup", "values out of scale", critic.value_blowup, "ppo"),
+    Detector("gradients-exploding", "gradients far above their limit", numbers.gradients_exploding, "ppo"),
+    Detector("kl-spikes", "the policy jumps", policy.kl_spikes, "ppo"),
+    Detector("clip-saturated", "most of each step is clipped away", policy.clip_saturated, "ppo"),
+    Detector("dead-critic", "the critic learns nothing", critic.dead_critic, "ppo"),
+    Detector("entropy-collapse", "exploration is over too early", policy.entropy_collapse, "ppo"),
+    Detector("entropy-stuck", "the policy stays undecided", policy.entropy_stuck, "ppo"),
+    Detector("kl-stall", "the policy does not move", policy.kl_stall, "ppo"),
+    Detector("gradients-vanishing", "gradients next to nothing", numbers.gradients_vanishing, "ppo"),
+    Detector("forgetting", "a held score was lost", scores.forgetting),
+    Detector("reward-exploit", "reward without the task", exploits.reward_exploit),
+    Detector("time-limit", "the clock ends nearly every episode", setup.time_limit),
+    Detector("action-saturated", "actions stuck at their bounds", policy.action_saturated, "ppo"),
+    Detector("schedule-ended-early", "the learning rate ended before the run", setup.schedule_ended_early),
+    Detector("too-few-envs", "too few episodes to learn from", setup.too_few_envs, "ppo"),
+    Detector("plateau", "no progress any more", scores.plateau),
+    Detector("starved", "waiting instead of learning", setup.starved),
+    Detector("seed-sensitivity", "seeds end far apart", seeds.seed_sensitivity),
 )
-PPO: tuple[Detector, ...] = (
-    critic.value_blowup,
-    numbers.gradients_exploding,
-    numbers.gradients_vanishing,
-    policy.kl_spikes,
-    policy.clip_saturated,
-    critic.dead_critic,
-    policy.entropy_collapse,
-    policy.entropy_stuck,
-    policy.kl_stall,
-    policy.action_saturated,
-    setup.too_few_envs,
-)
-"""What reads the metrics of PPO."""
-MAD4PG: tuple[Detector, ...] = (
-    value_range.value_range_clipped,
-    value_range.value_range_too_wide,
-    value_range.target_runaway,
-    replay.target_lag,
-    replay.replay_too_small,
-    replay.replay_stale,
-    noise.actor_saturated,
-    noise.noise_gone,
-    noise.noise_never_anneals,
-)
-"""What reads those of the MAD4PG family."""
-OF_FAMILY = {"ppo": PPO, "mad4pg": MAD4PG}
+"""Causes before symptoms: the order among findings that weigh the same. The first needs no sound numbers."""
+KINDS = tuple(detector.kind for detector in DETECTORS)
 
 
 def diagnose(case: Case) -> list[Finding]:
-    """All that the detectors find; empty where all is well or the run is too short to judge."""
-    broken = numbers.not_a_number(case)
+    """All that the detectors find, most important first; empty where all is well or the run is too short to judge.
+
+    What is wrong comes before what is worth knowing; then by weight, and causes before symptoms where that is equal.
+    """
     row = numbers.first_bad_row(case.history)
     sound = case if row is None else replace(case, history=case.history.upto(row))
-    findings = [] if too_short(sound) else [detector(sound) for detector in detectors_of(case.config)]
-    return most_important_first(finding for finding in (broken, *findings) if finding is not None)
+    pairs = [(BROKEN, BROKEN.find(case))]
+    if not too_short(sound):
+        pairs += [(detector, detector.find(sound)) for detector in detectors_of(case.config)]
+    findings = [replace(finding, title=detector.title) for detector, finding in pairs if finding is not None]
+    return sorted(findings, key=lambda finding: (not finding.sick, -weight(finding)))
 
 
-def detectors_of(config: Config) -> tuple[Detector, ...]:
+def detectors_of(config: Config) -> list[Detector]:
     """Those that can read what a run of this algorithm logs."""
-    return (*ANY_RUN, *OF_FAMILY.get(config.family, ()))
+    return [detector for detector in OTHERS if detector.group in ("", config.family)]
 
 
 def too_short(case: Case) -> str | None:

@@ -11,41 +11,6 @@ from typing import Any
 
 from courtside.health.history import History
 
-TITLES = {
-    "not-a-number": "a number that is none",
-    "observation-unscaled": "observations out of scale",
-    "observation-constant": "observations that never change",
-    "eval-mismatch": "evaluation far from training",
-    "value-range-clipped": "values cut off by the range of the atoms",
-    "value-range-too-wide": "values lost between the atoms",
-    "target-runaway": "values beyond what can be paid",
-    "target-lag": "the slow copy stays behind",
-    "replay-too-small": "a replay that holds next to nothing",
-    "replay-stale": "a replay that is out of date",
-    "actor-saturated": "the actor is stuck at its bounds",
-    "noise-gone": "nothing new is tried any more",
-    "noise-never-anneals": "noise that stays nearly as loud as ever",
-    "value-blowup": "values out of scale",
-    "gradients-exploding": "gradients far above their limit",
-    "kl-spikes": "the policy jumps",
-    "clip-saturated": "most of each step is clipped away",
-    "dead-critic": "the critic learns nothing",
-    "entropy-collapse": "exploration is over too early",
-    "entropy-stuck": "the policy stays undecided",
-    "kl-stall": "the policy does not move",
-    "gradients-vanishing": "gradients next to nothing",
-    "forgetting": "a held score was lost",
-    "reward-exploit": "reward without the task",
-    "time-limit": "the clock ends nearly every episode",
-    "action-saturated": "actions stuck at their bounds",
-    "schedule-ended-early": "the learning rate ended before the run",
-    "too-few-envs": "too few episodes to learn from",
-    "plateau": "no progress any more",
-    "starved": "waiting instead of learning",
-    "seed-sensitivity": "seeds end far apart",
-}
-"""Every kind of finding in a few words, causes before symptoms: the order among findings that weigh the same."""
-KINDS = tuple(TITLES)
 NEWS = "reward-exploit"
 """Shown while the run goes on even where nothing is wrong: it changes what the return means."""
 
@@ -87,20 +52,15 @@ def make_finding(
     severity: float,
     sick: bool = True,
 ) -> Finding:
-    """A finding that began at a row of the history; None where it concerns the whole run."""
+    """A finding that began at a row of the history; None where it concerns the whole run. `diagnose` gives it its title."""
     step, update = (None, None) if row is None else (int(history.steps[row]), int(history.updates[row]))
     confidence = round(min(max(confidence, 0.0), 1.0), 2)
-    return Finding(kind, TITLES[kind], step, update, tuple(evidence), cause, remedy, confidence, severity, sick)
+    return Finding(kind, "", step, update, tuple(evidence), cause, remedy, confidence, severity, sick)
 
 
 def weight(finding: Finding) -> float:
     """How far up the list a finding belongs."""
     return finding.severity * finding.confidence
-
-
-def most_important_first(findings: Iterable[Finding]) -> list[Finding]:
-    """What is wrong before what is worth knowing; then by weight, and causes before symptoms where that is equal."""
-    return sorted(findings, key=lambda finding: (not finding.sick, -weight(finding), KINDS.index(finding.kind)))
 
 
 def is_news(finding: Finding) -> bool:

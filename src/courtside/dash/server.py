@@ -44,7 +44,8 @@ from courtside.runs.wall_layout import FILE as WALL
 from courtside.runs.wall_layout import MAX_SCREENS, STAGE
 
 STATIC = Path(__file__).with_name("static")
-PAGES = ("/", "/run", "/population", "/search", "/compare", "/wall", "/replay")
+PAGES = ("/", *sorted(f"/{path.stem}" for path in (STATIC / "pages").glob("*.js") if path.stem != "runs"))
+"""Each is a file of that name; the list of runs is the first."""
 DEFAULT_POINTS = 400
 MOST_PICTURE = 40_000_000
 MOST_GROUPS = 8

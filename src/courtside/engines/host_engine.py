@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from courtside.engines.choosing import Acting, ActionChooser, join_said, memorie
 from courtside.engines.env_sets import EnvSets
 from courtside.engines.episodes import Episodes
 from courtside.engines.fit import can_share
-from courtside.engines.host_rollout import DeviceRows, HostColumns, Shift, collect_host
+from courtside.engines.host_rollout import DeviceRows, HostColumns, Shift, collect_host, make_columns, nothing
 from courtside.engines.overlapping import GRAIN, Overlap, is_in_step
 from courtside.engines.playing import HostPlayer
 from courtside.engines.rollout import summarize_episodes
@@ -60,11 +61,10 @@ class HostEngine:
             )
         self.config, self.source = config, source
         self.opponents: tuple[Any, ...] = ()
-        self.on_pause: Callable[[], None] | None = None
+        self.on_pause: Callable[[], None] = nothing
         """Called between two steps of training, when no env is being stepped; it must not change anything."""
         self._player: HostPlayer | None = None
         self._features: np.ndarray | None = None
-        self._columns = HostColumns()
         self._newest_envs: dict[str, np.ndarray] | None = None
         """Where the envs stand, as it was last told."""
         self._rollout_seconds = 0.0
@@ -132,6 +132,16 @@ class HostEngine:
             empty = self._empty_features(self.config.env.num_envs)
             self._kept = DeviceRows(jnp.zeros((self.team.num_steps, *empty.shape), empty.dtype))
         return self._kept
+
+    @functools.cached_property
+    def _columns(self) -> Iterator[HostColumns]:
+        """Two sets in turns: the device may still read the rollout before this one."""
+        empty = self._empty_features(self.config.env.num_envs)
+        make = functools.partial(
+            make_columns, self.team, self.spec, empty, self.team.num_steps, keeps_rows=not self._keeps_rows,
+            keeps_values=self._keeps_bytes,
+        )  # fmt: skip
+        return itertools.cycle((make(), make()))
 
     @property
     def _keeps_bytes(self) -> bool:
@@ -220,7 +230,7 @@ class HostEngine:
         return state, rows
 
     def _collect(
-        self, state: TrainState, meanwhile: Callable[[], None] | None = None
+        self, state: TrainState, meanwhile: Callable[[], None] = nothing
     ) -> tuple[TrainState, PRNGKeyArray, Rollout]:
         """The Rollout Phase: the state that acted, the key to go on with, and the rollout."""
         host, start = self.host, time.perf_counter()
@@ -229,16 +239,8 @@ class HostEngine:
             state = team.cut_episodes(self.team, state)  # those that a kill cut off do not go on in the new ones
         key, noise = self._draw(state.key, self.team.num_steps)
         choosers, shifts = self._make_shifts(host, state, noise)
-        got = collect_host(
-            shifts,
-            self.team,
-            self._features,
-            self.team.num_steps,
-            self._columns,
-            self._find_kept(),
-            meanwhile,
-            self.on_pause,
-        )
+        columns = next(self._columns)
+        got = collect_host(shifts, self.team, self._features, columns, self._find_kept(), meanwhile, self.on_pause)
         remembered = team.rollout_memory(self.team, memories_of(state))
         rollout = replace(got.rollout, memory=remembered, said=join_said(choosers))
         self._features, state = got.features, choosers[0].remember(self.team, state, rollout)

@@ -51,7 +51,7 @@ def collect_from(host, choose, features, num_steps):
 
 def collect(shift, learners, features, num_steps):
     columns = make_columns(learners, shift.host.spec, features, num_steps, keeps_values=shift.value is not None)
-    return collect_host([shift], learners, features, columns)
+    return columns.rows[-1], collect_host([shift], learners, features, columns)
 
 
 def test_collect_host_copies_what_the_host_reuses_and_keeps_the_unclipped_draw():
@@ -124,7 +124,10 @@ def test_columns_are_used_again_by_the_next_rollout_but_one():
     host = CountingHost()
     alone = team.make_team(CONFIG, host.spec)
     sets = itertools.cycle([make_columns(alone, host.spec, host.reset(0), 2) for _ in range(2)])
-    lasts = [collect_host([Shift(host, nothing)], alone, host.reset(k), next(sets))[0] for k in (0, 10, 20)]
+    lasts = []
+    for k in (0, 10, 20):
+        collect_host([Shift(host, nothing)], alone, host.reset(k), columns := next(sets))
+        lasts.append(columns.rows[-1])
     assert [last.item() for last in lasts] == [22, 12, 22]
     assert np.shares_memory(lasts[0], lasts[2])
 
@@ -149,7 +152,7 @@ class LeavingHost(CountingHost):
 def test_steps_of_agents_that_left_are_marked():
     host, pair = LeavingHost(), team.make_team(CONFIG, LeavingHost.spec)
     choose = lambda features, t: [np.zeros((1, 2), np.int32)]  # noqa: E731
-    first = collect(Shift(host, choose), pair, np.zeros((1, 2, 1), np.float32), 3)
-    second = collect(Shift(host, choose), pair, first.features, 3)
-    active = np.concatenate([first.rollout.active, second.rollout.active])[:, 0].astype(int).T.tolist()
+    last, first = collect(Shift(host, choose), pair, np.zeros((1, 2, 1), np.float32), 3)
+    _, second = collect(Shift(host, choose), pair, last, 3)
+    active = np.concatenate([first.active, second.active])[:, 0].astype(int).T.tolist()
     assert active == [[1, 1, 0, 0, 1, 1], [1, 1, 1, 1, 1, 1]]

@@ -150,8 +150,8 @@ def test_an_agent_that_joins_late_learns_from_no_step_before_it_came(monkeypatch
         trio = team.make_team(CONFIG, host.spec)
         nothing = lambda features, t: [np.zeros((1, 3), np.int32)]  # noqa: E731
         features = host.reset(0).copy()
-        got = collect_host([Shift(host, nothing)], trio, features, make_columns(trio, host.spec, features, 8))
-        active = np.asarray(got.rollout.active)[:, 0].astype(int).T.tolist()
+        rollout = collect_host([Shift(host, nothing)], trio, features, make_columns(trio, host.spec, features, 8))
+        active = np.asarray(rollout.active)[:, 0].astype(int).T.tolist()
         assert active == [[1] * 8, [0, 0, 1, 1] * 2, [1, 1, 0, 0] * 2]
     finally:
         host.close()

@@ -23,12 +23,19 @@ from courtside.algos.nets import cores
 from courtside.algos.setup import may_pack
 from courtside.algos.team import Team, make_team
 from courtside.engines import EVALUATION, Rows, fit
-from courtside.engines.blanks import blank_rollout
-from courtside.engines.choosing import Acting, ActionChooser, join_said, memories_of
+from courtside.engines.choosing import Acting, ActionChooser, join_said, memories_of, nothing_said
 from courtside.engines.env_sets import EnvSets
 from courtside.engines.episodes import Episodes
 from courtside.engines.fit import can_share
-from courtside.engines.host_rollout import DeviceRows, HostColumns, Shift, collect_host, make_columns, nothing
+from courtside.engines.host_rollout import (
+    DeviceRows,
+    HostColumns,
+    Shift,
+    collect_host,
+    make_columns,
+    make_rollout,
+    nothing,
+)
 from courtside.engines.overlapping import GRAIN, Overlap, is_in_step
 from courtside.engines.playing import HostPlayer
 from courtside.engines.rollout import summarize_episodes
@@ -120,7 +127,9 @@ class HostEngine:
         if self.team.is_recurrent:
             self._note_ends(memories_of(state), np.zeros(self.team.num_envs, bool))
         # Whether it learns is data: the same program, without the seconds that learning from images takes.
-        rollout = blank_rollout(self.team, self.spec, features, self._says)
+        rollout = make_rollout(self.team, self.spec, next(self._columns), kept)
+        said = tuple(map(nothing_said, self.team.groups)) if self._says else None
+        rollout = replace(rollout, memory=team.rollout_memory(self.team, memories_of(state)), said=said)
         if self._overlap is None:
             self._update(without_learning(self.hyper), state, key, rollout)
         else:
@@ -240,10 +249,10 @@ class HostEngine:
         key, noise = self._draw(state.key, self.team.num_steps)
         choosers, shifts = self._make_shifts(host, state, noise)
         columns = next(self._columns)
-        got = collect_host(shifts, self.team, self._features, columns, self._find_kept(), meanwhile, self.on_pause)
+        rollout = collect_host(shifts, self.team, self._features, columns, self._find_kept(), meanwhile, self.on_pause)
         remembered = team.rollout_memory(self.team, memories_of(state))
-        rollout = replace(got.rollout, memory=remembered, said=join_said(choosers))
-        self._features, state = got.features, choosers[0].remember(self.team, state, rollout)
+        rollout = replace(rollout, memory=remembered, said=join_said(choosers))
+        self._features, state = columns.rows[-1], choosers[0].remember(self.team, state, rollout)
         self._rollout_seconds += time.perf_counter() - start
         return state, key, rollout
 

@@ -21,14 +21,6 @@ from courtside.hosts.base import GameEnds, Host, HostStep
 from courtside.types import EnvSpec, EpisodeEnd, Rollout
 
 
-class HostCollected(NamedTuple):
-    """What `collect_host` brings back."""
-
-    features: np.ndarray
-    """What to go on from. [B, A, D]"""
-    rollout: Rollout
-
-
 class HostColumns(NamedTuple):
     """A rollout as hosts fill it, step by step. Each array lies at whole cache lines, so that a CPU's JAX reads it there instead of
     copying it."""
@@ -166,8 +158,8 @@ def collect_host(
     kept: DeviceRows | None = None,
     meanwhile: Callable[[], None] = nothing,
     pause: Callable[[], None] = nothing,
-) -> HostCollected:
-    """The Rollout Phase of a world outside JAX. What comes back lies in `columns`.
+) -> Rollout:
+    """The Rollout Phase of a world outside JAX. What comes back lies in `columns`, what to go on from in its last row.
 
     With `kept` the rows that are acted on stay where acting put them, and `columns` holds the newest ones only. `meanwhile` is
     called whenever envs have been sent on their way, `pause` whenever all of them stand still.
@@ -175,7 +167,7 @@ def collect_host(
     columns.rows[0] = features
     play = _play_together if len(shifts) == 1 else _play_in_shifts
     play(shifts, team, columns, meanwhile, pause)
-    return HostCollected(columns.rows[-1], _make_rollout(team, shifts[0].host.spec, columns, kept))
+    return make_rollout(team, shifts[0].host.spec, columns, kept)
 
 
 def _play_together(
@@ -235,7 +227,7 @@ def _receive(shift: Shift, columns: HostColumns, t: int) -> None:
         shift.note_ends(step.ended)
 
 
-def _make_rollout(team: Team, spec: EnvSpec, columns: HostColumns, kept: DeviceRows | None) -> Rollout:
+def make_rollout(team: Team, spec: EnvSpec, columns: HostColumns, kept: DeviceRows | None = None) -> Rollout:
     """The columns as the device has them."""
     rows = columns.rows[:-1] if kept is None else None
     sent, last = jax.device_put((columns._replace(rows=rows), columns.rows[-1]))

@@ -1,9 +1,12 @@
 """The Rollout Phase of a host: what it hands on of worlds that are stepped outside JAX."""
 
+import itertools
+from dataclasses import replace
+
 import numpy as np
 
 from courtside.algos import team
-from courtside.engines.host_rollout import HostColumns, Shift, collect_host
+from courtside.engines.host_rollout import Shift, collect_host, make_columns
 from courtside.engines.rollout import summarize_episodes
 from courtside.hosts.base import GameEnds, HostStep
 from courtside.settings.config import Config, override
@@ -43,8 +46,12 @@ class CountingHost(StepHost):
 
 
 def collect_from(host, choose, features, num_steps):
-    alone = team.make_team(CONFIG, host.spec)
-    return collect_host([Shift(host, choose)], alone, features, num_steps)
+    return collect(Shift(host, choose), team.make_team(CONFIG, host.spec), features, num_steps)
+
+
+def collect(shift, learners, features, num_steps):
+    columns = make_columns(learners, shift.host.spec, features, num_steps, keeps_values=shift.value is not None)
+    return columns.rows[-1], collect_host([shift], learners, features, columns)
 
 
 def test_collect_host_copies_what_the_host_reuses_and_keeps_the_unclipped_draw():
@@ -77,6 +84,7 @@ class CuttingHost(CountingHost):
     """A clock cuts every episode after 5 steps; two episodes are a game, which scores 10 for each of its steps."""
 
     played = 0
+    spec = replace(CountingHost.spec, tells_games=True)
 
     def step(self, action):
         step = super().step(action)
@@ -94,7 +102,7 @@ def nothing(features, t):
 def test_with_values_a_rollout_keeps_those_instead_of_last_observations():
     host = CuttingHost()
     alone = team.make_team(CONFIG, host.spec)
-    _, r = collect_host([Shift(host, nothing, lambda rows: 2 * rows[..., 0])], alone, host.reset(0), 12)
+    _, r = collect(Shift(host, nothing, lambda rows: 2 * rows[..., 0]), alone, host.reset(0), 12)
     assert r.final_features is None
     np.testing.assert_array_equal(r.final_value.ravel(), [0, 0, 0, 0, 10, 0, 0, 0, 0, 10, 0, 0])
 
@@ -104,7 +112,7 @@ def test_whole_games_are_told_apart_from_episodes():
     alone = team.make_team(CONFIG, host.spec)
     told = []
     for _ in range(2):
-        _, r = collect_host([Shift(host, nothing)], alone, host.reset(0), 8)
+        _, r = collect(Shift(host, nothing), alone, host.reset(0), 8)
         told.append(summarize_episodes(r.ends, alone.names, r.truncated, r.games))
     names = ("charts/episodes", "charts/games", "charts/game_score", "charts/game_length")
     assert [float(told[1][name]) for name in names] == [1, 1, 100, 10]
@@ -113,9 +121,13 @@ def test_whole_games_are_told_apart_from_episodes():
 
 
 def test_columns_are_used_again_by_the_next_rollout_but_one():
-    host, columns = CountingHost(), HostColumns()
+    host = CountingHost()
     alone = team.make_team(CONFIG, host.spec)
-    lasts = [collect_host([Shift(host, nothing)], alone, host.reset(k), 2, columns)[0] for k in (0, 10, 20)]
+    sets = itertools.cycle([make_columns(alone, host.spec, host.reset(0), 2) for _ in range(2)])
+    lasts = []
+    for k in (0, 10, 20):
+        collect_host([Shift(host, nothing)], alone, host.reset(k), columns := next(sets))
+        lasts.append(columns.rows[-1])
     assert [last.item() for last in lasts] == [22, 12, 22]
     assert np.shares_memory(lasts[0], lasts[2])
 
@@ -140,7 +152,7 @@ class LeavingHost(CountingHost):
 def test_steps_of_agents_that_left_are_marked():
     host, pair = LeavingHost(), team.make_team(CONFIG, LeavingHost.spec)
     choose = lambda features, t: [np.zeros((1, 2), np.int32)]  # noqa: E731
-    first = collect_host([Shift(host, choose)], pair, np.zeros((1, 2, 1), np.float32), 3)
-    second = collect_host([Shift(host, choose)], pair, first.features, 3)
-    active = np.concatenate([first.rollout.active, second.rollout.active])[:, 0].astype(int).T.tolist()
+    last, first = collect(Shift(host, choose), pair, np.zeros((1, 2, 1), np.float32), 3)
+    _, second = collect(Shift(host, choose), pair, last, 3)
+    active = np.concatenate([first.active, second.active])[:, 0].astype(int).T.tolist()
     assert active == [[1, 1, 0, 0, 1, 1], [1, 1, 1, 1, 1, 1]]

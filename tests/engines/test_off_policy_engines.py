@@ -13,7 +13,8 @@ import pytest
 from courtside.algos import team
 from courtside.algos.replay import ring
 from courtside.engines import backend, fit, loading, make_engine, rollout
-from courtside.engines.blanks import blank_rollout
+from courtside.engines.choosing import memories_of
+from courtside.engines.host_rollout import make_columns, make_rollout
 from courtside.engines.jax_engine import JaxEngine
 from courtside.engines.opponents import recruit
 from courtside.envs import duo, probe
@@ -271,7 +272,10 @@ def test_a_world_outside_jax_learns_and_goes_on_exactly(tmp_path):
     restored, _ = checkpoint.load(path, engine.template())
     assert_bit_equal(restored, state)
     features = np.full((2, 1, 3), 0.5, np.float32)
-    rollout_of = lambda: blank_rollout(engine.team, engine.spec, features, False)  # noqa: E731
+    columns = make_columns(engine.team, engine.spec, features, config.mad4pg.num_steps)
+    columns.rows[:] = columns.final_features[:] = features
+    remembered = team.rollout_memory(engine.team, memories_of(state))
+    rollout_of = lambda: dataclasses.replace(make_rollout(engine.team, engine.spec, columns), memory=remembered)  # noqa: E731
     keys = [jax.random.key(9), jax.random.key(9)]
     (one, _), (two, _) = (
         engine._update(engine.hyper, s, k, rollout_of()) for s, k in zip((restored, state), keys, strict=True)

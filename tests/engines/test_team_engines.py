@@ -12,7 +12,7 @@ import pytest
 from courtside.algos import ppo, team
 from courtside.algos.setup import make_setup
 from courtside.engines import make_engine
-from courtside.engines.host_rollout import Shift, collect_host
+from courtside.engines.host_rollout import Shift, collect_host, make_columns
 from courtside.engines.jax_engine import JaxEngine, init_run, run_updates
 from courtside.engines.opponents import Frozen
 from courtside.envs.base import make_timestep
@@ -149,8 +149,9 @@ def test_an_agent_that_joins_late_learns_from_no_step_before_it_came(monkeypatch
     try:
         trio = team.make_team(CONFIG, host.spec)
         nothing = lambda features, t: [np.zeros((1, 3), np.int32)]  # noqa: E731
-        got = collect_host([Shift(host, nothing)], trio, host.reset(0).copy(), 8)
-        active = np.asarray(got.rollout.active)[:, 0].astype(int).T.tolist()
+        features = host.reset(0).copy()
+        rollout = collect_host([Shift(host, nothing)], trio, features, make_columns(trio, host.spec, features, 8))
+        active = np.asarray(rollout.active)[:, 0].astype(int).T.tolist()
         assert active == [[1] * 8, [0, 0, 1, 1] * 2, [1, 1, 0, 0] * 2]
     finally:
         host.close()

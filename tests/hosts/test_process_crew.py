@@ -249,9 +249,10 @@ def test_a_killed_trainer_leaves_no_worker_behind(is_hung):
     script = """
         import sys
         sys.path.insert(0, sys.argv[1])
+        from courtside.hosts.crews import EnvBatch
         from courtside.hosts.process_crew import ProcessCrew
         from courtside.settings.worlds import stand_for
-        crew = ProcessCrew(stand_for("failing_envs:HangsOnce"), 2, 2, restart=False, timeout=60.0)
+        crew = ProcessCrew(EnvBatch(stand_for("failing_envs:HangsOnce"), 2, restart=False, timeout=60.0), 2)
         crew.arrays.seed[:] = 0, 1
         crew.reset()
         for _ in range(4):
@@ -280,10 +281,11 @@ def test_a_script_without_a_main_guard_can_use_processes(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         textwrap.dedent("""
+        from courtside.hosts.crews import EnvBatch
         from courtside.hosts.process_crew import ProcessCrew
         from courtside.settings.worlds import find_env
         print("once")
-        crew = ProcessCrew(find_env("gym:CartPole-v1"), 2, 2, restart=False, timeout=60.0)
+        crew = ProcessCrew(EnvBatch(find_env("gym:CartPole-v1"), 2, restart=False, timeout=60.0), 2)
         print(crew.arrays.features.shape)
         """)
     )

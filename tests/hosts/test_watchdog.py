@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from courtside.hosts.crews import SerialCrew
+from courtside.hosts.crews import EnvBatch, SerialCrew
 from courtside.settings.worlds import find_env
 from waiting import PATIENCE
 
@@ -66,7 +66,7 @@ def test_a_crash_shows_where():
 
 
 def test_many_slow_envs_in_a_row_are_no_hang():
-    crew = SerialCrew(find_env("failing_envs:Slow"), 200, restart=False, timeout=0.2)
+    crew = SerialCrew(EnvBatch(find_env("failing_envs:Slow"), 200, restart=False, timeout=0.2))
     crew.reset()
     started = time.monotonic()
     crew.send()
@@ -78,7 +78,7 @@ def test_many_slow_envs_in_a_row_are_no_hang():
 @pytest.mark.parametrize("is_closed", [True, False])
 def test_the_watchdog_goes_with_its_crew(is_closed):
     before = set(threading.enumerate())
-    crew = SerialCrew(find_env("failing_envs:Sound"), 1, restart=False, timeout=0.2)
+    crew = SerialCrew(EnvBatch(find_env("failing_envs:Sound"), 1, restart=False, timeout=0.2))
     (watchdog,) = set(threading.enumerate()) - before
     if is_closed:
         crew.close()

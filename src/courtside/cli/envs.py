@@ -34,8 +34,8 @@ def main(args: list[str]) -> int:
         if kind.name == found.name and kind.games is not None:
             print(json.dumps(list(kind.games.names)) if found.json else "\n".join(kind.games.list_names()))
             return 0
-    if found.name is not None and (kind := worlds.kind_of(source := worlds.stand_for(found.name))) and kind.games:
-        print(json.dumps(game_record(kind.games, source)) if found.json else "\n".join(game_page(kind.games, source)))
+    if found.name is not None and (games := worlds.games_of(source := worlds.stand_for(found.name))) is not None:
+        print(json.dumps(game_record(games, source)) if found.json else "\n".join(game_page(games, source)))
         return 0
     chosen = worlds.ENVS if found.name is None else (find(found.name),)
     if found.json:

@@ -12,6 +12,8 @@ import numpy as np
 from jaxtyping import Array
 
 from courtside.algos import team
+from courtside.algos.nets import distributions
+from courtside.algos.setup import Setup
 from courtside.algos.team import Team
 from courtside.engines.host_rollout import DeviceRows
 from courtside.types import Rollout, Said, TrainState
@@ -119,6 +121,12 @@ def join_said(choosers: Sequence[ActionChooser]) -> tuple[Said, ...] | None:
         return None
     steps = [jax.tree.map(lambda *x: np.stack(x), *chooser.said) for chooser in choosers]
     return jax.tree.map(lambda *x: np.concatenate(x, axis=1), *steps)
+
+
+def nothing_said(group: Setup) -> Said:
+    """Zeros in the shape of what is said all along a rollout, to compile with."""
+    steps = (group.num_steps, group.num_envs, group.num_agents)
+    return Said(jnp.zeros((*steps, distributions.head_size(group.action))), jnp.zeros(steps))
 
 
 def memories_of(state: TrainState) -> tuple[Any, ...]:

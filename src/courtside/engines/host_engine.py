@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,19 @@ from courtside.algos.nets import cores
 from courtside.algos.setup import may_pack
 from courtside.algos.team import Team, make_team
 from courtside.engines import EVALUATION, Rows, fit
-from courtside.engines.blanks import blank_rollout
-from courtside.engines.choosing import Acting, ActionChooser, join_said, memories_of
+from courtside.engines.choosing import Acting, ActionChooser, join_said, memories_of, nothing_said
 from courtside.engines.env_sets import EnvSets
 from courtside.engines.episodes import Episodes
 from courtside.engines.fit import can_share
-from courtside.engines.host_rollout import DeviceRows, HostColumns, Shift, collect_host
+from courtside.engines.host_rollout import (
+    DeviceRows,
+    HostColumns,
+    Shift,
+    collect_host,
+    make_columns,
+    make_rollout,
+    nothing,
+)
 from courtside.engines.overlapping import GRAIN, Overlap, is_in_step
 from courtside.engines.playing import HostPlayer
 from courtside.engines.rollout import summarize_episodes
@@ -60,11 +68,10 @@ class HostEngine:
             )
         self.config, self.source = config, source
         self.opponents: tuple[Any, ...] = ()
-        self.on_pause: Callable[[], None] | None = None
+        self.on_pause: Callable[[], None] = nothing
         """Called between two steps of training, when no env is being stepped; it must not change anything."""
         self._player: HostPlayer | None = None
         self._features: np.ndarray | None = None
-        self._columns = HostColumns()
         self._newest_envs: dict[str, np.ndarray] | None = None
         """Where the envs stand, as it was last told."""
         self._rollout_seconds = 0.0
@@ -120,7 +127,9 @@ class HostEngine:
         if self.team.is_recurrent:
             self._note_ends(memories_of(state), np.zeros(self.team.num_envs, bool))
         # Whether it learns is data: the same program, without the seconds that learning from images takes.
-        rollout = blank_rollout(self.team, self.spec, features, self._says)
+        rollout = make_rollout(self.team, self.spec, next(self._columns), kept)
+        said = tuple(map(nothing_said, self.team.groups)) if self._says else None
+        rollout = replace(rollout, memory=team.rollout_memory(self.team, memories_of(state)), said=said)
         if self._overlap is None:
             self._update(without_learning(self.hyper), state, key, rollout)
         else:
@@ -132,6 +141,16 @@ class HostEngine:
             empty = self._empty_features(self.config.env.num_envs)
             self._kept = DeviceRows(jnp.zeros((self.team.num_steps, *empty.shape), empty.dtype))
         return self._kept
+
+    @functools.cached_property
+    def _columns(self) -> Iterator[HostColumns]:
+        """Two sets in turns: the device may still read the rollout before this one."""
+        empty = self._empty_features(self.config.env.num_envs)
+        make = functools.partial(
+            make_columns, self.team, self.spec, empty, self.team.num_steps, keeps_rows=not self._keeps_rows,
+            keeps_values=self._keeps_bytes,
+        )  # fmt: skip
+        return itertools.cycle((make(), make()))
 
     @property
     def _keeps_bytes(self) -> bool:
@@ -220,7 +239,7 @@ class HostEngine:
         return state, rows
 
     def _collect(
-        self, state: TrainState, meanwhile: Callable[[], None] | None = None
+        self, state: TrainState, meanwhile: Callable[[], None] = nothing
     ) -> tuple[TrainState, PRNGKeyArray, Rollout]:
         """The Rollout Phase: the state that acted, the key to go on with, and the rollout."""
         host, start = self.host, time.perf_counter()
@@ -229,19 +248,11 @@ class HostEngine:
             state = team.cut_episodes(self.team, state)  # those that a kill cut off do not go on in the new ones
         key, noise = self._draw(state.key, self.team.num_steps)
         choosers, shifts = self._make_shifts(host, state, noise)
-        got = collect_host(
-            shifts,
-            self.team,
-            self._features,
-            self.team.num_steps,
-            self._columns,
-            self._find_kept(),
-            meanwhile,
-            self.on_pause,
-        )
+        columns = next(self._columns)
+        rollout = collect_host(shifts, self.team, self._features, columns, self._find_kept(), meanwhile, self.on_pause)
         remembered = team.rollout_memory(self.team, memories_of(state))
-        rollout = replace(got.rollout, memory=remembered, said=join_said(choosers))
-        self._features, state = got.features, choosers[0].remember(self.team, state, rollout)
+        rollout = replace(rollout, memory=remembered, said=join_said(choosers))
+        self._features, state = columns.rows[-1], choosers[0].remember(self.team, state, rollout)
         self._rollout_seconds += time.perf_counter() - start
         return state, key, rollout
 

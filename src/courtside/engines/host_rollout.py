@@ -7,51 +7,111 @@ some are at it, actions are chosen for the next.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jaxtyping import Array
 
+from courtside.algos.algorithm import no_action
 from courtside.algos.team import Team, join_actions
 from courtside.hosts.arrays import ALIGNMENT
-from courtside.hosts.base import Host, HostStep
-from courtside.types import EpisodeEnd, Rollout
+from courtside.hosts.base import GameEnds, Host, HostStep
+from courtside.types import EnvSpec, EpisodeEnd, Rollout
 
 
-class HostCollected(NamedTuple):
-    """What `collect_host` brings back."""
+class HostColumns(NamedTuple):
+    """A rollout as hosts fill it, step by step. Each array lies at whole cache lines, so that a CPU's JAX reads it there instead of
+    copying it."""
 
-    features: np.ndarray
-    """What to go on from. [B, A, D]"""
-    rollout: Rollout
+    rows: Any
+    """What is acted on, the newest last. [T + 1, B, A, D], or [1, B, A, D] where the rest stays on the device"""
+    action: tuple[Any, ...]
+    """Of each group of agents. [T, B, A] or [T, B, A, U]"""
+    active: Any
+    """bool [T, B, A], who took part in the step"""
+    reward: Any
+    """float32 [T, B, A]"""
+    terminated: Any
+    """bool [T, B, A]"""
+    truncated: Any
+    """bool [T, B, A]"""
+    final_features: Any
+    """[T, B, A, D], what each step led to; None where there is `final_value`"""
+    final_value: Any
+    """float32 [T, B, A], the value of what a step led to where a clock cut in; None where there is `final_features`"""
+    ended: Any
+    """bool [T, B]"""
+    episode_return: Any
+    """float32 [T, B, A]"""
+    episode_length: Any
+    """int32 [T, B]"""
+    told: Any
+    """float32 [T, B, n]"""
+    games: GameEnds | None
+    """[T, B], the score [T, B, 1]; None where a game and an episode are the same"""
+
+    @property
+    def num_steps(self) -> int:
+        return len(self.reward)
+
+    def row(self, t: int) -> np.ndarray:
+        """What is acted on in step t. [B, A, D]"""
+        return self.rows[t % len(self.rows)]
+
+    def note(self, t: int, envs: slice, step: HostStep) -> None:
+        """Write what step t of some envs led to, but for the value of it."""
+        self.row(t + 1)[envs] = step.features
+        self.reward[t, envs] = step.reward
+        self.terminated[t, envs] = step.terminated
+        self.truncated[t, envs] = step.truncated
+        self.ended[t, envs] = step.ended
+        self.episode_return[t, envs] = step.episode_return
+        self.episode_length[t, envs] = step.episode_length
+        if self.final_features is not None:
+            self.final_features[t, envs] = step.final_features
+        if self.told.size:
+            self.told[t, envs] = step.told
+        if self.games is not None and step.games is not None:
+            self.games.ended[t, envs] = step.games.ended
+            self.games.score[t, envs, 0] = step.games.score
+            self.games.length[t, envs] = step.games.length
 
 
-class HostColumns:
-    """The memory that rollouts of a host are written into, used again and again.
+def make_columns(
+    team: Team,
+    spec: EnvSpec,
+    features: np.ndarray,
+    num_steps: int,
+    *,
+    keeps_rows: bool = True,
+    keeps_values: bool = False,
+) -> HostColumns:
+    """Room for a rollout of T steps. features: of one step [B, A, D]"""
+    envs, agents = features.shape[:2]
+    each, whole = (num_steps, envs, agents), (num_steps, envs)
+    actions = [jax.eval_shape(partial(no_action, group, (*whole, group.num_agents))) for group in team.groups]
+    games = GameEnds(_zeros(whole, np.bool_), _zeros((*whole, 1), np.float32), _zeros(whole, np.int32))
+    return HostColumns(
+        rows=_zeros((num_steps + 1 if keeps_rows else 1, *features.shape), features.dtype),
+        action=tuple(_zeros(action.shape, action.dtype) for action in actions),
+        active=_zeros(each, np.bool_),
+        reward=_zeros(each, np.float32),
+        terminated=_zeros(each, np.bool_),
+        truncated=_zeros(each, np.bool_),
+        final_features=None if keeps_values else _zeros((num_steps, *features.shape), features.dtype),
+        final_value=_zeros(each, np.float32) if keeps_values else None,
+        ended=_zeros(whole, np.bool_),
+        episode_return=_zeros(each, np.float32),
+        episode_length=_zeros(whole, np.int32),
+        told=_zeros((*whole, len(spec.told_names)), np.float32),
+        games=games if spec.tells_games else None,
+    )
 
-    There are two sets that take shifts: the device may still read the rollout before this one. Each is allocated once, at
-    whole cache lines, so that a CPU's JAX reads it where it lies instead of copying it.
-    """
 
-    def __init__(self) -> None:
-        self._sets: tuple[dict[str, np.ndarray], dict[str, np.ndarray]] = ({}, {})
-
-    def take_turn(self) -> dict[str, np.ndarray]:
-        now, last = self._sets
-        self._sets = last, now
-        return now
-
-
-def _put(columns: dict[str, np.ndarray], name: str, shape: tuple[int, int], place: Any, part: np.ndarray) -> None:
-    """Some rows of a column whose first axes, steps and envs, are `shape`; `place` indexes these."""
-    if name not in columns:
-        columns[name] = _aligned_zeros((*shape, *part.shape[1:]), part.dtype)
-    columns[name][place] = part
-
-
-def _aligned_zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    size = int(np.prod(shape)) * dtype.itemsize
+def _zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     block = np.zeros(size + ALIGNMENT, np.uint8)
     start = -block.ctypes.data % ALIGNMENT
     return block[start : start + size].view(dtype).reshape(shape)
@@ -86,48 +146,59 @@ class Shift(NamedTuple):
     """Which of all envs these are."""
 
 
+def nothing() -> None:
+    """What is done where nothing is asked for."""
+
+
 def collect_host(
     shifts: Sequence[Shift],
     team: Team,
     features: np.ndarray,
-    num_steps: int,
-    memory: HostColumns | None = None,
+    columns: HostColumns,
     kept: DeviceRows | None = None,
-    meanwhile: Callable[[], None] | None = None,
-    pause: Callable[[], None] | None = None,
-) -> HostCollected:
-    """The Rollout Phase of a world outside JAX. While one shift's envs are stepped, actions are chosen for another's.
+    meanwhile: Callable[[], None] = nothing,
+    pause: Callable[[], None] = nothing,
+) -> Rollout:
+    """The Rollout Phase of a world outside JAX. What comes back lies in `columns`, what to go on from in its last row.
 
-    With `memory` what comes back lies in it, and is written over by the next call but one. With `kept` the rows that are
-    acted on stay where acting put them, and `memory` holds the newest ones only. `meanwhile` is called whenever envs have
-    been sent on their way, `pause` whenever all of them stand still.
+    With `kept` the rows that are acted on stay where acting put them, and `columns` holds the newest ones only. `meanwhile` is
+    called whenever envs have been sent on their way, `pause` whenever all of them stand still.
     """
-    columns, envs = (memory or HostColumns()).take_turn(), len(features)
-    depth = num_steps + 1 if kept is None else 1
-    _put(columns, "features", (depth, envs), 0, features)
+    columns.rows[0] = features
+    play = _play_together if len(shifts) == 1 else _play_in_shifts
+    play(shifts, team, columns, meanwhile, pause)
+    return make_rollout(team, shifts[0].host.spec, columns, kept)
+
+
+def _play_together(
+    shifts: Sequence[Shift], team: Team, columns: HostColumns, meanwhile: Callable[[], None], pause: Callable[[], None]
+) -> None:
+    """All envs step after step."""
+    for t in range(columns.num_steps):
+        _send(shifts[0], team, columns, t)
+        if t:
+            meanwhile()
+        _receive(shifts[0], columns, t)
+        pause()
+
+
+def _play_in_shifts(
+    shifts: Sequence[Shift], team: Team, columns: HostColumns, meanwhile: Callable[[], None], pause: Callable[[], None]
+) -> None:
+    """While one shift's envs are stepped, actions are chosen for another's."""
     steps = dict.fromkeys(range(len(shifts)), 0)
     for shift in shifts:
-        _put_all(columns, (num_steps, envs), (0, shift.rows), _send(shift, team, columns["features"][0, shift.rows], 0))
+        _send(shift, team, columns, 0)
     while steps:
         i = _next_shift(shifts, steps)
-        shift, t = shifts[i], steps.pop(i) + 1
-        told = _receive(shift)
-        _put(columns, "features", (depth, envs), (t % depth, shift.rows), told.pop("features"))
-        _put_all(columns, (num_steps, envs), (t - 1, shift.rows), told)
-        if pause is not None and not steps:
+        t = steps.pop(i)
+        _receive(shifts[i], columns, t)
+        if not steps:
             pause()
-        if t < num_steps:
-            told = _send(shift, team, columns["features"][t % depth, shift.rows], t)
-            _put_all(columns, (num_steps, envs), (t, shift.rows), told)
-            steps[i] = t
-            if meanwhile is not None:
-                meanwhile()
-    last = columns["features"][-1]
-    parts = {name: column for name, column in columns.items() if name != "features"}
-    rows = {} if kept else {"rows": columns["features"][:-1]}
-    told = jax.device_put({**parts, **rows, "last": last})
-    names = shifts[0].host.spec.told_names if "told" in told else ()
-    return HostCollected(last, _host_rollout(team, told if kept is None else told | {"rows": kept.rows}, names))
+        if t + 1 < columns.num_steps:
+            _send(shifts[i], team, columns, t + 1)
+            steps[i] = t + 1
+            meanwhile()
 
 
 def _next_shift(shifts: Sequence[Shift], steps: Iterable[int]) -> int:
@@ -136,60 +207,41 @@ def _next_shift(shifts: Sequence[Shift], steps: Iterable[int]) -> int:
     return next(ready, next(iter(steps)))
 
 
-def _put_all(columns: dict[str, np.ndarray], shape: tuple[int, int], place: Any, told: dict[str, np.ndarray]) -> None:
-    for name, part in told.items():
-        _put(columns, name, shape, place, part)
-
-
-def _send(shift: Shift, team: Team, rows: np.ndarray, t: int) -> dict[str, np.ndarray]:
+def _send(shift: Shift, team: Team, columns: HostColumns, t: int) -> None:
     """Choose the actions of step t and let the envs begin it."""
-    here, actions = ~shift.host.absent, shift.choose(rows, t)
+    columns.active[t, shift.rows] = ~shift.host.absent
+    actions = shift.choose(columns.row(t)[shift.rows], t)
     shift.host.send(join_actions(team, actions, np))
-    return {"here": here} | {f"action {i}": action for i, action in enumerate(actions)}
+    for column, action in zip(columns.action, actions, strict=True):
+        column[t, shift.rows] = action
 
 
-def _receive(shift: Shift) -> dict[str, np.ndarray]:
-    """What the step led to."""
+def _receive(shift: Shift, columns: HostColumns, t: int) -> None:
+    """What step t led to."""
     step = shift.host.recv()
-    told = _host_row(step, shift.value)
+    columns.note(t, shift.rows, step)
+    if shift.value is not None:
+        value = shift.value(step.final_features) if step.truncated.any() else 0
+        columns.final_value[t, shift.rows] = np.where(step.truncated, value, np.float32(0))
     if shift.note_ends is not None:
         shift.note_ends(step.ended)
-    return told
 
 
-def _host_row(step: HostStep, value: Callable[[np.ndarray], np.ndarray] | None) -> dict[str, np.ndarray]:
-    """What a rollout keeps of one step."""
-    row = {"features": step.features, "reward": step.reward}
-    row |= {"terminated": step.terminated, "truncated": step.truncated}
-    row |= {"ended": step.ended, "return": step.episode_return, "length": step.episode_length}
-    if value is None:
-        row["final_features"] = step.final_features
-    elif step.truncated.any():
-        row["final_value"] = np.where(step.truncated, value(step.final_features), np.float32(0))
-    else:
-        row["final_value"] = np.zeros_like(step.reward)
-    if step.told.size:
-        row["told"] = step.told
-    if step.games is not None:
-        ended, score, length = step.games
-        row |= {"game_ended": ended, "game_score": score[:, None], "game_length": length}
-    return row
-
-
-def _host_rollout(team: Team, told: dict[str, Array], names: Sequence[str]) -> Rollout:
-    """`names`: of what envs say at the end of an episode."""
-    info = {name: told["told"][..., k] for k, name in enumerate(names)}
-    games = EpisodeEnd(told["game_ended"], told["game_score"], told["game_length"]) if "game_ended" in told else None
+def make_rollout(team: Team, spec: EnvSpec, columns: HostColumns, kept: DeviceRows | None = None) -> Rollout:
+    """The columns as the device has them."""
+    rows = columns.rows[:-1] if kept is None else None
+    sent, last = jax.device_put((columns._replace(rows=rows), columns.rows[-1]))
+    info = {name: sent.told[..., k] for k, name in enumerate(spec.told_names)}
     return Rollout(
-        features=told["rows"],
-        action=tuple(told[f"action {i}"] for i in range(len(team.groups))),
-        reward=told["reward"],
-        terminated=told["terminated"],
-        truncated=told["truncated"],
-        final_features=told.get("final_features"),
-        last_features=told["last"],
-        active=told["here"] if team.num_agents > 1 else None,
-        ends=EpisodeEnd(told["ended"], told["return"], told["length"], info),
-        final_value=told.get("final_value"),
-        games=games,
+        features=sent.rows if kept is None else kept.rows,
+        action=sent.action,
+        reward=sent.reward,
+        terminated=sent.terminated,
+        truncated=sent.truncated,
+        final_features=sent.final_features,
+        last_features=last,
+        active=sent.active if team.num_agents > 1 else None,
+        ends=EpisodeEnd(sent.ended, sent.episode_return, sent.episode_length, info),
+        final_value=sent.final_value,
+        games=None if sent.games is None else EpisodeEnd(sent.games.ended, sent.games.score, sent.games.length),
     )

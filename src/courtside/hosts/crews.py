@@ -12,6 +12,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -24,6 +25,27 @@ from courtside.hosts.facts import EnvFacts
 from courtside.hosts.watchdog import show_crashes, watch
 from courtside.machine import resident_mb
 from courtside.settings.kinds import EnvSource
+
+
+@dataclass(frozen=True)
+class EnvBatch:
+    """B envs that a crew is to step, and how."""
+
+    source: EnvSource
+    num_envs: int
+    restart: bool
+    """Put a new env in the place of one that fails."""
+    timeout: float
+    """Seconds that a call of an env may take."""
+    packed: bool = False
+    """Rows are bytes where that can be."""
+    group: Numbering | None = None
+    """Where these are some of a run's envs."""
+
+    @property
+    def numbering(self) -> Numbering:
+        return self.group or Numbering(0, self.num_envs)
+
 
 LOOK_SECONDS = 0.2
 """How often a waiting crew looks whether a worker still moves."""
@@ -77,24 +99,16 @@ class SerialCrew:
 
     num_workers = 1
 
-    def __init__(
-        self,
-        source: EnvSource,
-        num_envs: int,
-        restart: bool,
-        timeout: float,
-        packed: bool = False,
-        numbering: Numbering | None = None,
-    ) -> None:
+    def __init__(self, batch: EnvBatch) -> None:
         show_crashes()
         before = resident_mb()
-        envs = build_envs(source, num_envs)
-        self.facts = calling(source).describe_env(source.id, envs[0])
-        self.arrays = make_arrays(self.facts.layout(num_envs, packed))
-        self._slice = EnvSlice(source, self.facts, envs, self.arrays, *(numbering or Numbering(0, num_envs)), restart)
+        envs = build_envs(batch.source, batch.num_envs)
+        self.facts = calling(batch.source).describe_env(batch.source.id, envs[0])
+        self.arrays = make_arrays(self.facts.layout(batch.num_envs, batch.packed))
+        self._slice = EnvSlice(batch.source, self.facts, envs, self.arrays, *batch.numbering, batch.restart)
         self._memory_mb = max(0.0, resident_mb() - before)
         self._is_busy = False
-        self._unwatched = watch(self, timeout)
+        self._unwatched = watch(self, batch.timeout)
 
     def reset(self) -> None:
         self._is_busy = True
@@ -148,19 +162,9 @@ class SerialCrew:
 class ThreadCrew:
     """A share of the envs in each of several threads: pays off where `step` releases Python's lock (C code, waiting)."""
 
-    def __init__(
-        self,
-        source: EnvSource,
-        num_envs: int,
-        num_workers: int,
-        restart: bool,
-        timeout: float,
-        packed: bool = False,
-        numbering: Numbering | None = None,
-    ) -> None:
-        self._offset, total = numbering or Numbering(0, num_envs)
-        self._env_id, self._timeout, self.num_workers = source.id, timeout, num_workers
-        self._shares = shares(num_envs, num_workers)
+    def __init__(self, batch: EnvBatch, num_workers: int) -> None:
+        self._batch, self.num_workers = batch, num_workers
+        self._shares = shares(batch.num_envs, num_workers)
         self._jobs: list[queue.SimpleQueue] = [queue.SimpleQueue() for _ in self._shares]
         self._done: queue.SimpleQueue = queue.SimpleQueue()
         self._slices: list[EnvSlice] = []
@@ -171,12 +175,16 @@ class ThreadCrew:
         # An env may be bound to the thread that made it (windows, databases), so each thread makes its own.
         self.arrays: HostArrays | Any = None
         try:
-            built = self._run([functools.partial(build_envs, source, last - first) for first, last in self._shares])
-            self.facts = calling(source).describe_env(source.id, built[0][0])
-            self.arrays = make_arrays(self.facts.layout(num_envs, packed))
+            built = self._run(
+                [functools.partial(build_envs, batch.source, last - first) for first, last in self._shares]
+            )
+            self.facts = calling(batch.source).describe_env(batch.source.id, built[0][0])
+            self.arrays = make_arrays(self.facts.layout(batch.num_envs, batch.packed))
             for (first, last), envs in zip(self._shares, built, strict=True):
-                part = self.arrays.part(first, last)
-                self._slices.append(EnvSlice(source, self.facts, envs, part, self._offset + first, total, restart))
+                part, (offset, total) = self.arrays.part(first, last), batch.numbering
+                self._slices.append(
+                    EnvSlice(batch.source, self.facts, envs, part, offset + first, total, batch.restart)
+                )
         except BaseException:
             self.close()
             raise
@@ -252,20 +260,20 @@ class ThreadCrew:
 
     def _check_alive(self, waiting: set[int]) -> None:
         """Raise where a worker has been in one and the same call for too long."""
-        now, started = time.monotonic(), self._started
+        now, started, timeout = time.monotonic(), self._started, self._batch.timeout
         if self.arrays is None:
-            if now - started > self._timeout:
+            if now - started > timeout:
                 raise EnvContractError(
-                    f"{self._env_id} took more than {self._timeout:g} s to build; see --worker-timeout."
+                    f"{self._batch.source.id} took more than {timeout:g} s to build; see --worker-timeout."
                 )
             return
         for w in sorted(waiting):
             first, last = self._shares[w]
             part = self.arrays.part(first, last)
-            if now - max(started, part.busy_since.max()) > self._timeout:
+            if now - max(started, part.busy_since.max()) > timeout:
                 row = int(np.argmax(part.busy_since))
                 raise EnvContractError(
-                    f"{locate(self._env_id, part, row, self._offset + first)}: no answer for {self._timeout:g} s. A thread cannot be "
+                    f"{locate(self._batch.source.id, part, row, self._batch.numbering.first + first)}: no answer for {timeout:g} s. A thread cannot be "
                     "ended or replaced; --workers processes with --on-worker-failure restart can."
                 )
 

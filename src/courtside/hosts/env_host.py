@@ -17,7 +17,7 @@ import numpy as np
 from courtside.errors import ConfigError
 from courtside.hosts.arrays import num_bytes
 from courtside.hosts.base import GameEnds, HostStep
-from courtside.hosts.crews import Crew, SerialCrew, ThreadCrew
+from courtside.hosts.crews import Crew, EnvBatch, SerialCrew, ThreadCrew
 from courtside.hosts.env_slice import Numbering
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.measure import Measured, measure_env
@@ -75,17 +75,9 @@ class EnvHost:
         self.absent = a.absent
         """Agents that have left or not yet joined: whatever they choose in the next step is ignored. bool [B, A]"""
         self._result = HostStep(
-            a.features,
-            a.reward,
-            a.terminated,
-            a.truncated,
-            a.final_features,
-            a.ended,
-            a.episode_return,
-            a.episode_length,
-            a.told,
+            a.features, a.reward, a.terminated, a.truncated, a.final_features, a.ended, a.episode_return, a.episode_length, a.told,
             GameEnds(a.game_ended, a.game_score, a.game_length) if crew.facts.tells_games else None,
-        )
+        )  # fmt: skip
 
     def reset(self, seed: int) -> np.ndarray:
         """Start fresh episodes, env i seeded with `seed + i`; returns features [B, A, D]."""
@@ -195,13 +187,11 @@ def make_host(
     if for_evaluation:  # same speed, same memory: there is nothing to measure anew
         source = find_kind(source.kind).for_evaluation(source)
     restart, timeout = env_config.on_worker_failure == "restart", env_config.worker_timeout
-    crew: Crew
+    batch = EnvBatch(source, num_envs, restart, timeout, packed, numbering)
     if plan.mode == "serial":
-        crew = SerialCrew(source, num_envs, restart, timeout, packed, numbering)
-    elif plan.mode == "threads":
-        crew = ThreadCrew(source, num_envs, plan.num_workers, restart, timeout, packed, numbering)
+        crew = SerialCrew(batch)
     else:
-        crew = ProcessCrew(source, num_envs, plan.num_workers, restart, timeout, packed, numbering)
+        crew = (ThreadCrew if plan.mode == "threads" else ProcessCrew)(batch, plan.num_workers)
     return EnvHost(source, num_envs, crew, plan)
 
 

@@ -19,8 +19,8 @@ import numpy as np
 from courtside.errors import EnvContractError
 from courtside.hosts import worker as protocol
 from courtside.hosts.arrays import HostArrays, make_arrays, num_bytes
-from courtside.hosts.crews import LOOK_SECONDS, shares
-from courtside.hosts.env_slice import HINT, Numbering, count_restart, locate
+from courtside.hosts.crews import LOOK_SECONDS, EnvBatch, shares
+from courtside.hosts.env_slice import HINT, count_restart, locate
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.measure import Measured
 from courtside.hosts.rounds import Rounds, poll_of
@@ -53,19 +53,8 @@ def measure_in_process(source: EnvSource, with_speed: bool, timeout: float) -> M
 class ProcessCrew:
     """A share of the envs in each of several processes."""
 
-    def __init__(
-        self,
-        source: EnvSource,
-        num_envs: int,
-        num_workers: int,
-        restart: bool,
-        timeout: float,
-        packed: bool = False,
-        numbering: Numbering | None = None,
-    ) -> None:
-        self._env_id, self._num_envs, self.num_workers = source.id, num_envs, num_workers
-        self._numbering = numbering or Numbering(0, num_envs)
-        self._restart, self._timeout, self._packed = restart, timeout, packed
+    def __init__(self, batch: EnvBatch, num_workers: int) -> None:
+        self._batch, self._env_id, self.num_workers = batch, batch.source.id, num_workers
         self._notices: list[str] = []
         self._last: tuple[list[bytes], np.ndarray] | None = None
         """States of all envs when they were last saved, and what they showed then."""
@@ -73,18 +62,22 @@ class ProcessCrew:
         self._workers: list[Worker] = []
         self._finalizer = weakref.finalize(self, _end_all, self._workers, self._memory, self._rounds)
         try:
-            for first, last in shares(num_envs, num_workers):
-                orders = Orders(source, -1, self._memory, first, last, num_envs, restart, packed, self._rounds.ends)
-                orders = replace(orders, numbering=self._numbering)
-                self._workers.append(Worker(orders, timeout))
+            for first, last in shares(batch.num_envs, num_workers):
+                orders = Orders(
+                    batch.source, -1, self._memory, first, last, batch.num_envs, batch.restart, batch.packed,
+                    self._rounds.ends, batch.numbering,
+                )  # fmt: skip
+                self._workers.append(Worker(orders, batch.timeout))
             self.facts = self._agree([self._hello(worker) for worker in self._workers])
-            self.arrays = self._share_memory()
+            layout = self.facts.layout(batch.num_envs, batch.packed)
+            os.ftruncate(self._memory, num_bytes(layout))
+            self.arrays = make_arrays(layout, mmap.mmap(self._memory, num_bytes(layout)))
             for worker in self._workers:
                 self._attach(worker)
             self._poll = self._watch()
         except WorkerDown as down:
             self.close()
-            raise EnvContractError(f"{source.id}, while it was built: {down}. Mend the env first.") from None
+            raise EnvContractError(f"{self._env_id}, while it was built: {down}. Mend the env first.") from None
         except OSError as error:
             self.close()
             raise EnvContractError(
@@ -135,7 +128,7 @@ class ProcessCrew:
         try:
             return worker.receive()["states"]
         except WorkerDown as down:
-            if not self._restart or self._last is None:
+            if not self._batch.restart or self._last is None:
                 raise self._fatal(down) from None
         worker.end()
         self._poll = self._watch()
@@ -204,7 +197,7 @@ class ProcessCrew:
 
     def _replace(self, down: dict[int, WorkerDown]) -> None:
         """End the round without the workers that are down, then put new ones in their place."""
-        if self._restart:
+        if self._batch.restart:
             for w, worker in enumerate(self._workers):
                 if w not in down and (found := self._leave_round(worker)):
                     down[w] = found
@@ -229,17 +222,20 @@ class ProcessCrew:
 
     def _revive(self, w: int, down: WorkerDown, was_step: bool) -> None:
         """A new worker with new envs in the place of one that is down; the episodes of its envs are cut off."""
-        orders, (offset, total) = self._workers[w].orders, self._numbering
+        orders, (offset, total) = self._workers[w].orders, self._batch.numbering
         part = self.arrays.part(orders.first, orders.last)
         fault: BaseException = down
         while True:
             row = int(np.argmax(part.busy_since))
             sentence = f"{locate(self._env_id, part, row, offset + orders.first)}: {fault}."
             self._workers[w].end()
-            if not self._restart:
+            if not self._batch.restart:
                 raise EnvContractError(f"{sentence} {HINT}")
             count_restart(part, row, total, EnvContractError(sentence))
-            self._notices.append(f"{sentence} {_replaced(orders)}")
+            count = orders.last - orders.first
+            self._notices.append(
+                f"{sentence} A new worker took its place; the episodes of its {count} env{'s' * (count > 1)} were cut off."
+            )
             if was_step:
                 _cut_off(part)
                 was_step = False
@@ -251,7 +247,7 @@ class ProcessCrew:
 
     def _start_again(self, w: int, orders: Orders) -> None:
         orders = replace(orders, round=self._rounds.number)
-        worker = self._workers[w] = Worker(orders, self._timeout)
+        worker = self._workers[w] = Worker(orders, self._batch.timeout)
         self._poll = self._watch()
         self._agree([self.facts, self._hello(worker)])
         self._attach(worker)
@@ -277,11 +273,6 @@ class ProcessCrew:
             if facts != found[0]:
                 raise EnvContractError(f"{self._env_id} gives envs with different spaces: {found[0]} and {facts}.")
         return found[0]
-
-    def _share_memory(self) -> HostArrays:
-        layout = self.facts.layout(self._num_envs, self._packed)
-        os.ftruncate(self._memory, num_bytes(layout))
-        return make_arrays(layout, mmap.mmap(self._memory, num_bytes(layout)))
 
     def _attach(self, worker: Worker) -> None:
         worker.send(protocol.ATTACH)
@@ -328,8 +319,3 @@ def _cut_off(part: HostArrays) -> None:
     part.episode_return[:] = part.running_return
     part.episode_length[:] = part.running_length + 1
     part.steps += 1
-
-
-def _replaced(orders: Orders) -> str:
-    count = orders.last - orders.first
-    return f"A new worker took its place; the episodes of its {count} env{'s' * (count > 1)} were cut off."

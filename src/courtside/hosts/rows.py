@@ -140,11 +140,7 @@ def _check_length(count: int, value: Any, where: str) -> None:
 
 def make_action_reader(space: spaces.Space) -> ReadActions:
     """One choice goes to the env as a plain int. Arrays are fresh at every call: an env may keep the action it was given."""
-    return np.ndarray.tolist if isinstance(space, spaces.Discrete) else _copy_rows
-
-
-def _copy_rows(action: np.ndarray) -> list:
-    return list(action.copy())
+    return np.ndarray.tolist if isinstance(space, spaces.Discrete) else lambda action: list(action.copy())
 
 
 def action_layout(space: spaces.Space) -> tuple[tuple[int, ...], np.dtype]:

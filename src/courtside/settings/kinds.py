@@ -105,14 +105,6 @@ class Games:
     cannot be told yet."""
 
 
-def _nowhere(env_id: str) -> EnvSource | None:
-    return None
-
-
-def _nothing(*_: Any) -> tuple[Any, ...]:
-    return ()
-
-
 def _the_same(source: EnvSource, *_: Any) -> EnvSource:
     return source
 
@@ -132,11 +124,11 @@ class Kind:
     """Where an id leads that has this prefix or that is `recognised`; one sentence where it leads nowhere."""
     recognises: Callable[[str], bool] = lambda env_id: False
     """Whether an id without a prefix, such as another tool's, is of this kind, as far as it says itself."""
-    look_up: Callable[[str], EnvSource | None] = _nowhere
+    look_up: Callable[[str], EnvSource | None] = lambda env_id: None
     """The same for an id that nobody recognises, by asking what is installed."""
-    near: Callable[[str], tuple[str, ...]] = _nothing
+    near: Callable[[str], tuple[str, ...]] = lambda name: ()
     """Ids that come near a name that nobody knows."""
-    targets: Callable[[EnvSource], tuple[str, ...]] = _nothing
+    targets: Callable[[EnvSource], tuple[str, ...]] = lambda source: ()
     """Code of the user's that a source names, as `gate` knows it."""
     registers: str = ""
     """Package that makes these ids known to Gymnasium as it is imported."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from courtside.errors import ConfigError, EnvContractError, describe_error
 from courtside.settings import gate
-from courtside.settings.kinds import EnvSource, Kind, all_kinds, find_kind, owner_of
+from courtside.settings.kinds import EnvSource, Games, Kind, all_kinds, find_kind, owner_of
 from courtside.settings.values import Option, read_options, signature_options, unknown_name
 
 MULTIGRID, GAMES = "multigrid", "games"
@@ -137,9 +137,8 @@ def build_world(source: EnvSource, options: Mapping[str, Any] | None = None) -> 
     """The JAX world that an env id leads to, told `options`; None where the env is stepped outside JAX by a host."""
     if source.kind == "jax":
         return make_jax_env(source.name, options)
-    kind = kind_of(source)
-    if kind is not None and kind.games is not None:
-        kind.games.give(source, options or {})  # raises where an option does not fit
+    if (games := games_of(source)) is not None:
+        games.give(source, options or {})  # raises where an option does not fit
         return None
     world = build_own(source.name, options) if source.kind == "module" else None
     if world is None and options:
@@ -155,10 +154,16 @@ def kind_of(source: EnvSource) -> Kind | None:
     return None if source.kind == "jax" else find_kind(source.kind)
 
 
+def games_of(source: EnvSource) -> Games | None:
+    """What its kind says of its games, if they have names and options of their own."""
+    kind = kind_of(source)
+    return None if kind is None else kind.games
+
+
 def give_options(source: EnvSource, options: Mapping[str, Any]) -> EnvSource:
     """The source as its host is given it; only games have options."""
-    kind = kind_of(source)
-    return source if kind is None or kind.games is None else kind.games.give(source, options)
+    games = games_of(source)
+    return source if games is None else games.give(source, options)
 
 
 def outside_jax(env: str | EnvSource) -> EnvSource:
@@ -200,8 +205,7 @@ def stand_for(env_id: str) -> EnvSource:
 def world_name(env_id: str) -> str:
     """Our name of a world, whichever name was typed; `gym:CartPole-v1` is the same task as `cartpole`."""
     source = find_env(env_id)
-    kind = kind_of(source)
-    if kind is not None and kind.games is not None:
+    if games_of(source) is not None:
         return source.bare_id
     return next((entry.name for entry in ENVS if source.name in entry.aliases), source.name)
 

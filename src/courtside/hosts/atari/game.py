@@ -130,8 +130,10 @@ class AtariGame:
         if self.options.goes_on_with_life and 0 < self._now.lives < before and not truncated:
             terminated, truncated = self._begin_life()
         if self.options.evaluation:
-            reward = self._pay_all()
-            if self._is_idle() and not (terminated or truncated):
+            # The score since the last step: frames before an episode's first step may have paid too.
+            reward, self._now.paid = self._now.score - self._now.paid, self._now.score
+            self._now.idle += 1
+            if 0 < self.options.idle_limit <= self._now.idle and not (terminated or truncated):
                 truncated = info["idle"] = True
                 self._note_end()
         if self._ended is not None:
@@ -283,16 +285,6 @@ class AtariGame:
 
     def _note_end(self) -> None:
         self._ended = self._now.score, self._now.length
-
-    def _pay_all(self) -> float:
-        """The score since the last step: frames before an episode's first step may have paid too."""
-        reward, self._now.paid = self._now.score - self._now.paid, self._now.score
-        return reward
-
-    def _is_idle(self) -> bool:
-        """Whether nothing has happened for too long; asked once in every step."""
-        self._now.idle += 1
-        return 0 < self.options.idle_limit <= self._now.idle
 
     def _look(self) -> None:
         """Make the picture of now."""

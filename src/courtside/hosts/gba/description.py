@@ -21,14 +21,6 @@ Press = tuple[int, int]
 """A mask of keys (`core.KEYS`, lowest bit first), and for how many frames they are held."""
 
 
-def _never(state: Any) -> bool:
-    return False
-
-
-def _all_is_well(save: bytes) -> str:
-    return ""
-
-
 @dataclass(frozen=True, kw_only=True)
 class GameDescription:
     """One game. Only what it is called, its actions, its memory and its rewards must be told."""
@@ -50,9 +42,9 @@ class GameDescription:
     """From switching on to where an agent takes over, without a save."""
     start_from_save: tuple[Press, ...] = ()
     """The same with a save in the cartridge."""
-    is_over: Callable[[Any], bool] = _never
+    is_over: Callable[[Any], bool] = lambda state: False
     """Whether a state is the end of the game; what a clock ends is no such thing."""
-    fault_of_save: Callable[[bytes], str] = _all_is_well
+    fault_of_save: Callable[[bytes], str] = lambda save: ""
     """Why a save is not one of this game, as the end of a sentence; empty where it may be one."""
     describe: Callable[[Any], str] = repr
     """A state in a few words, for people."""

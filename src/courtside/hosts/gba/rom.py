@@ -75,16 +75,13 @@ def header_checksum(rom: bytes) -> int:
 def require(info: RomInfo, game: str, *, sha1s: Sequence[str] = (), code: str = "", revision: int = 0) -> None:
     """Refuse a ROM that is not the one a game description is about, in words; no hashes ask for no hash, no code for no code."""
     if sha1s and info.sha1 not in sha1s:
+        expected = f"code {code}, revision {revision}, " if code else ""
         raise ConfigError(
-            f"This ROM is {info.describe()}; {game} needs {_expected(code, revision)}SHA-1 {' or '.join(sha1s)}. "
+            f"This ROM is {info.describe()}; {game} needs {expected}SHA-1 {' or '.join(sha1s)}. "
             f"{_guess(info, code, revision)}"
         )
     if not sha1s and code and info.code != code:
         raise ConfigError(f"This ROM is {info.describe()}; {game} needs code {code}. Give the ROM of that game.")
-
-
-def _expected(code: str, revision: int) -> str:
-    return f"code {code}, revision {revision}, " if code else ""
 
 
 def _guess(info: RomInfo, code: str, revision: int) -> str:

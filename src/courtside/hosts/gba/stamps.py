@@ -59,15 +59,12 @@ def unpack(state: bytes, stamp: Stamp) -> Saved:
         head = json.loads(state[start:end])
         found, frames, sizes = Stamp(head["core"], head["rom_sha1"]), int(head["frames"]), head["sizes"]
         _require_same(found, stamp)
-        return Saved(frames, *_split(zlib.decompress(state[end:]), *sizes))
+        plain, (console, picture, save_ram) = zlib.decompress(state[end:]), sizes
+        if len(plain) != console + picture + save_ram:
+            raise ValueError("sizes differ")
+        return Saved(frames, plain[:console], plain[console : console + picture], plain[console + picture :])
     except (zlib.error, ValueError, KeyError, TypeError) as error:
         raise CheckpointError("A saved state of the GBA emulator is damaged; take another one.") from error
-
-
-def _split(plain: bytes, console: int, picture: int, save_ram: int) -> tuple[bytes, bytes, bytes]:
-    if len(plain) != console + picture + save_ram:
-        raise ValueError("sizes differ")
-    return plain[:console], plain[console : console + picture], plain[console + picture :]
 
 
 def _require_same(found: Stamp, expected: Stamp) -> None:

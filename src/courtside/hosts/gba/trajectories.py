@@ -111,8 +111,12 @@ class Recorder:
         found = Trajectory(self._about, self._initial, state, **_as_arrays(self._steps, len(self._about.components)))
         self._initial = b""
         try:
-            write_trajectory(self._next_folder(), found)
-            self._drop_oldest()
+            episodes = list_episodes(self.folder)
+            last = int(episodes[-1].name.removeprefix("episode_")) if episodes else -1
+            write_trajectory(self.folder / f"episode_{last + 1:04d}", found)
+            # Only once the new one is there: a full disk must not cost both.
+            for path in episodes[: max(0, len(episodes) + 1 - self._keep)]:
+                shutil.rmtree(path, ignore_errors=True)
         except CheckpointError as error:
             cause = error.__cause__
             why = files.explain(cause) if isinstance(cause, OSError) else str(error)
@@ -121,17 +125,6 @@ class Recorder:
             )
             return self._trouble
         return None
-
-    def _next_folder(self) -> Path:
-        episodes = list_episodes(self.folder)
-        last = int(episodes[-1].name.removeprefix("episode_")) if episodes else -1
-        return self.folder / f"episode_{last + 1:04d}"
-
-    def _drop_oldest(self) -> None:
-        """Only once the new one is there: a full disk must not cost both."""
-        episodes = list_episodes(self.folder)
-        for path in episodes[: max(0, len(episodes) - self._keep)]:
-            shutil.rmtree(path, ignore_errors=True)
 
 
 def _as_arrays(steps: Mapping[str, array], num_components: int) -> dict[str, np.ndarray]:

@@ -63,14 +63,10 @@ def _convert_box(space: Any) -> spaces.Box:
 
 
 def _convert_choices(space: Any) -> spaces.MultiDiscrete:
-    sizes, starts = (tuple(np.broadcast_to(x, space.shape).ravel().tolist()) for x in (space.nvec, _start(space)))
+    first = getattr(space, "start", 0)  # Gymnasium before 0.29 always counts from 0
+    sizes, starts = (tuple(np.broadcast_to(x, space.shape).ravel().tolist()) for x in (space.nvec, first))
     start = starts[0] if len(set(starts)) == 1 else starts
     return spaces.MultiDiscrete(sizes, start, tuple(space.shape), np.dtype(space.dtype).name)
-
-
-def _start(space: Any) -> Any:
-    """Gymnasium before 0.29 always counts from 0."""
-    return getattr(space, "start", 0)
 
 
 def _bound(bound: np.ndarray) -> float | tuple[float, ...]:

@@ -37,7 +37,7 @@ class Call(NamedTuple):
 
 def run_checks(make_env: Callable[[], Any], *, seed: int = 0, steps: int = 500) -> list[CheckResult]:
     """All checks in order, those after a failed foundation marked as skipped."""
-    trial = EnvTrial(make_env, seed, steps, play, _space_of)
+    trial = EnvTrial(make_env, seed, steps, play, space_of)
     with closing(trial.env):
         return run_in_order(CHECKS, trial)
 
@@ -71,7 +71,7 @@ def _see(call: Call) -> Iterator[Seen]:
             yield Seen(call.step, *(part[agent] for part in call.answer[:4]), agent=str(agent))
 
 
-def _space_of(env: Any, seen: Seen) -> Any:
+def space_of(env: Any, seen: Seen) -> Any:
     return next(env.observation_space(agent) for agent in env.possible_agents if str(agent) == seen.agent)
 
 

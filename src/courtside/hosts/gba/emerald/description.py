@@ -74,16 +74,13 @@ def make_rewards(told: Mapping[str, Any], read: Read) -> RewardModel:
 def describe(state: GameState) -> str:
     """A state in one line."""
     doing = "in a battle" if state.in_battle else "walking" if state.is_overworld else "in a menu or loading"
+    badges = state.badges.bit_count()
     party = "unknown" if state.party is None else f"of {len(state.party)}"
     return (
         f"{map_name(state.map_group, state.map_num)} at ({state.x}, {state.y}), {doing}; "
-        f"{_count(state.badges.bit_count(), 'badge')}, money {state.money:,}, party {party}, "
+        f"{badges} badge{'s' * (badges != 1)}, money {state.money:,}, party {party}, "
         f"{state.num_seen} species seen, {state.num_owned} owned"
     )
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def place(state: GameState) -> tuple[str, float]:

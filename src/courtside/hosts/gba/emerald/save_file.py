@@ -25,7 +25,8 @@ def find_fault(save: bytes) -> str:
     """Why it is none, as the end of a sentence; empty where it may be one."""
     if len(save) < SIZE:
         return f"it has {len(save):,} bytes, where a save of this game has {SIZE:,}"
-    owners = [sector for sector in _sectors(save) if _is_owner(sector)]
+    sectors = (save[start : start + SECTOR] for start in range(0, SIZE, SECTOR))
+    owners = [sector for sector in sectors if _is_owner(sector)]
     if not owners:
         return "there is no game in it"
     newest = max(owners, key=lambda sector: FOOTER.unpack_from(sector, SECTOR - FOOTER.size)[3])
@@ -33,13 +34,9 @@ def find_fault(save: bytes) -> str:
     return f"it is of Pokemon {FOREIGN[key]}" if key in FOREIGN else ""
 
 
-def _sectors(save: bytes) -> list[bytes]:
-    return [save[start : start + SECTOR] for start in range(0, SIZE, SECTOR)]
-
-
 def _is_owner(sector: bytes) -> bool:
-    number, told, mark, _ = FOOTER.unpack_from(sector, SECTOR - FOOTER.size)
-    return mark == MARK and number == 0 and told == checksum(sector[:OWNER_BYTES])
+    number, stated, mark, _ = FOOTER.unpack_from(sector, SECTOR - FOOTER.size)
+    return mark == MARK and number == 0 and stated == checksum(sector[:OWNER_BYTES])
 
 
 def checksum(data: bytes) -> int:

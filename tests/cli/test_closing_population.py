@@ -5,7 +5,7 @@ import io
 from rich.console import Console
 
 from courtside.cli.closing import print_results
-from courtside.experiments.population.curves import make_curves
+from courtside.experiments.population.histories import make_curves
 from courtside.experiments.population.results import Member, Results, make_passes, make_spread, sentence
 
 

@@ -46,7 +46,7 @@ def test_it_is_written_now_and_then_and_never_stops_a_run(engine, tmp_path, monk
 def test_a_page_draws_the_envs_and_tells_what_the_policy_thinks(tmp_path):
     run = session.train(override(CONFIG, runs_dir=str(tmp_path))).run_dir
     scene = Stages().look(run, run / stage.FILE)
-    envs = scene.told["envs"]
+    envs = scene.answer["envs"]
     assert len(envs) == len(scene.screens) == min(stage.MOST_ENVS, CONFIG.env.num_envs)
     assert all(env["length"] >= 0 and env["value"] is not None for env in envs)
     assert [action["name"] for action in envs[0]["actions"]] == ["left", "right"]

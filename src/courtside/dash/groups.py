@@ -19,7 +19,7 @@ from courtside.dash.member_logs import MemberLogs
 from courtside.dash.series import Axis, listed, plain
 from courtside.dash.shelf import kind_of, logged_in, members_of
 from courtside.errors import ConfigError
-from courtside.experiments.population.curves import CURVE_POINTS, LEVELS
+from courtside.experiments.population.histories import CURVE_POINTS, LEVELS
 from courtside.experiments.population.results import Member, read_results, sentence
 from courtside.experiments.tune.trials import SEARCH, STUDY, FinalRow, Search, Trial, place_of, read_search
 from courtside.files import json_ready, read_bytes

@@ -30,30 +30,12 @@ FIRST_SHARE, FIRST_STEPS = 0.25, 200_000
 """The first part is this share of the plan, and about this many environment steps at most."""
 
 METRICS = (
-    "charts/episodic_return",
-    "charts/episodic_length",
-    "losses/entropy",
-    "losses/approx_kl",
-    "losses/clipfrac",
-    "losses/explained_variance",
-    "losses/value_loss",
-    "losses/policy_loss",
-    "losses/grad_norm",
-    "charts/score",
-    "losses/critic_loss",
-    "losses/actor_loss",
-    "losses/td_error",
-    "losses/critic_grad_norm",
-    "losses/actor_grad_norm",
-    "losses/value_std",
-    "losses/target_mean",
-    "losses/target_gap",
-    "health/mass_first",
-    "health/mass_last",
-    "health/noise_effect",
-    "charts/noise_scale",
-    "replay/age",
-)
+    "charts/episodic_return", "charts/episodic_length", "losses/entropy", "losses/approx_kl", "losses/clipfrac",
+    "losses/explained_variance", "losses/value_loss", "losses/policy_loss", "losses/grad_norm", "charts/score",
+    "losses/critic_loss", "losses/actor_loss", "losses/td_error", "losses/critic_grad_norm", "losses/actor_grad_norm",
+    "losses/value_std", "losses/target_mean", "losses/target_gap", "health/mass_first", "health/mass_last",
+    "health/noise_effect", "charts/noise_scale", "replay/age",
+)  # fmt: skip
 """What is compared, of what the algorithm and the world have; each agent's return comes on top where there are several."""
 
 Columns = Mapping[str, np.ndarray]
@@ -199,13 +181,8 @@ def from_json(record: dict[str, Any]) -> Band:
             f"The band is of format {record.get('format')!r}, this version reads {FORMAT}; make it anew with bench/bands.py."
         )
     return Band(
-        preset=record["preset"],
-        settings=record["settings"],
-        seeds=tuple(record["seeds"]),
-        ends=tuple(record["ends"]),
+        preset=record["preset"], settings=record["settings"], seeds=tuple(record["seeds"]), ends=tuple(record["ends"]),
         first={name: np.asarray(rows, np.float64) for name, rows in record["first"].items()},
-        whole_ends=tuple(record["whole_ends"]),
-        whole=record["whole"],
-        steps_to_pass=tuple(record["steps_to_pass"]),
+        whole_ends=tuple(record["whole_ends"]), whole=record["whole"], steps_to_pass=tuple(record["steps_to_pass"]),
         made=record["made"],
-    )
+    )  # fmt: skip

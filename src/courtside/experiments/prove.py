@@ -17,7 +17,6 @@ from courtside.engines import backend, make_engine
 from courtside.engines.jax_engine import JaxEngine
 from courtside.errors import ConfigError
 from courtside.health import diagnose, history, remedies
-from courtside.health.findings import Finding
 from courtside.runs import checkpoint, runlog, snapshots
 from courtside.settings.config import Config, override
 from courtside.settings.turns import config_at
@@ -71,18 +70,14 @@ def prove(
         return _nothing(
             f"What helps against {_list(chosen)} is no setting that a run can change in its middle.", chosen
         )
-    proof = _race(run_dir, runlog.read_config(run_dir), chosen, _trouble(findings, chosen), seeds, updates, on_chunk)
+    trouble = min((f.since_update or 0 for f in findings if f.kind in chosen), default=0)
+    proof = _race(run_dir, runlog.read_config(run_dir), chosen, trouble, seeds, updates, on_chunk)
     files.write_json(run_dir / FILE, to_json(proof))
     return proof
 
 
 def _nothing(note: str, kinds: tuple[str, ...] = ()) -> Proof:
     return Proof(kinds, 0, 0, 0, 0, (), note)
-
-
-def _trouble(findings: Sequence[Finding], kinds: Sequence[str]) -> int:
-    """The update at which the first of the chosen findings began; the beginning where none is known."""
-    return min((f.since_update or 0 for f in findings if f.kind in kinds), default=0)
 
 
 def _race(
@@ -94,6 +89,7 @@ def _race(
     updates: int | None,
     on_chunk: Callable[[int, int], None] | None,
 ) -> Proof:
+    """`trouble` is the update at which the first of the findings began; the beginning where none is known."""
     backend.start(config, members=seeds)
     engine = make_engine(config, run_dir)
     if not isinstance(engine, JaxEngine):

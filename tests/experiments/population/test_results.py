@@ -10,7 +10,7 @@ import pytest
 
 from courtside import files
 from courtside.errors import CheckpointError
-from courtside.experiments.population import curves, results
+from courtside.experiments.population import histories, results
 from courtside.experiments.population.histories import MemberLog
 from courtside.runs import runlog
 from courtside.runs.members import create_folders, member_dir
@@ -139,9 +139,9 @@ def test_curves_on_common_steps(tmp_path):
 
 def test_a_curve_is_the_mean_of_each_stretch_and_ends_with_its_member():
     rows = [{"step": s, "charts/episodes": n, RETURN: v} for s, n, v in ((10, 1, 4.0), (20, 3, 8.0), (30, 2, 6.0))]
-    curve = curves.curve_on(scores(rows), np.asarray([5, 20, 30, 40]))
+    curve = histories.curve_on(scores(rows), np.asarray([5, 20, 30, 40]))
     np.testing.assert_allclose(curve, [math.nan, 7, 6, math.nan])
-    assert np.isnan(curves.curve_on(scores([]), np.asarray([1, 2]))).all()
+    assert np.isnan(histories.curve_on(scores([]), np.asarray([1, 2]))).all()
 
 
 def test_long_runs_are_told_in_a_hundred_points(tmp_path):

@@ -67,17 +67,15 @@ class PopulationEngine:
         self._play: Callable[..., Any] = jax.jit(
             self._with_world(play_members), static_argnums=(3, 4), compiler_options=backend.compiler_options(2)
         )
-        self._shares = self._share_out(jax.local_devices())
+        # Each device has members that follow each other; no device is left with two more than another.
+        devices = jax.local_devices()
+        parts = np.array_split(np.arange(self.num_members), min(len(devices), self.num_members))
+        self._shares = [self._make_share(device, part) for device, part in zip(devices, parts, strict=False)]
         self._pool = ThreadPoolExecutor(len(self._shares), thread_name_prefix=COMPILE_THREAD)
 
     def _with_world(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """`function(world, team, ...)` as a program whose first argument is the arrays of the world."""
         return lambda arrays, *args: function(eqx.combine(arrays, self._world), self.team, *args)
-
-    def _share_out(self, devices: Sequence[Any]) -> list[_Share]:
-        """Give each device members that follow each other; no device is left with two more than another."""
-        parts = np.array_split(np.arange(self.num_members), min(len(devices), self.num_members))
-        return [self._make_share(device, part) for device, part in zip(devices, parts, strict=False)]
 
     def _make_share(self, device: Any, part: np.ndarray) -> _Share:
         configs = [self.configs[i] for i in part]
@@ -85,14 +83,10 @@ class PopulationEngine:
         with jax.default_device(device):
             hyper = jax.tree.map(lambda *x: jnp.stack(x), *map(make_hyper, configs))
             seeds = jnp.asarray([config.run.seed for config in configs], jnp.uint32)
-        return _Share(
-            device=device,
-            members=range(int(part[0]), int(part[-1]) + 1),
-            hyper=jax.device_put(hyper, device),
-            seeds=jax.device_put(seeds, device),
-            chunk=jax.jit(self._with_world(run_members), donate_argnums=2, compiler_options=good),
-            init=jax.jit(self._with_world(init_members), compiler_options=quick),
-        )
+        chunk = jax.jit(self._with_world(run_members), donate_argnums=2, compiler_options=good)
+        init = jax.jit(self._with_world(init_members), compiler_options=quick)
+        members = range(int(part[0]), int(part[-1]) + 1)
+        return _Share(device, members, jax.device_put(hyper, device), jax.device_put(seeds, device), chunk, init)
 
     def replace_members(self, configs: Sequence[Config]) -> None:
         """Take other members of the same program, as many as before; nothing is compiled anew."""
@@ -192,21 +186,23 @@ class PopulationEngine:
 
     def members(self, state: Shards) -> list[TrainState]:
         """Every member's state, in the machine's own memory: one copy for each device instead of one for each leaf."""
-        found, host = [], jax.local_devices(backend="cpu")[0]
+        states, host = [], jax.local_devices(backend="cpu")[0]
         for share, part in zip(self._shares, state, strict=True):
             leaves, tree = jax.tree.flatten(part)
             fetched = jax.device_get([numbers_of(leaf) for leaf in leaves])
             for i in range(len(share.members)):
                 own = jax.device_put([numbers[i] for numbers in fetched], host)
-                found.append(jax.tree.unflatten(tree, map(_like, leaves, own)))
-        return found
+                states.append(jax.tree.unflatten(tree, map(_like, leaves, own)))
+        return states
 
     def stack(self, states: Sequence[TrainState]) -> Shards:
         """Put single states together, in the order of the members."""
         parts = []
         for share in self._shares:
-            members = [states[i] for i in share.members]
-            parts.append(jax.device_put(jax.tree.map(_stack_leaves, *members), share.device))
+            together = jax.tree.map(
+                lambda *leaves: jnp.stack([jnp.asarray(leaf) for leaf in leaves]), *(states[i] for i in share.members)
+            )
+            parts.append(jax.device_put(together, share.device))
         return tuple(parts)
 
     def set_best_scores(self, state: Shards, scores: Sequence[float]) -> Shards:
@@ -241,10 +237,6 @@ class PopulationEngine:
 def _like(leaf: Any, numbers: Array) -> Any:
     """One member's part of a leaf: random keys are keys again."""
     return jax.random.wrap_key_data(numbers, impl=jax.random.key_impl(leaf)) if is_key(leaf) else numbers
-
-
-def _stack_leaves(*leaves: Any) -> Any:
-    return jnp.stack([jnp.asarray(leaf) for leaf in leaves])
 
 
 def population_mb(parts: dict[str, float], state_mb: float, num_members: int, num_devices: int) -> dict[str, float]:

@@ -1,5 +1,5 @@
 """A member's log as far as results need it: a few columns, and how its thresholds stand. Rows may come in pieces, so that a
-log that grows is read once. No JAX here."""
+log that grows is read once. And the members' learning curves, as quantiles on common steps. No JAX here."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import copy
 import math
 from array import array
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
+from courtside.health.statistics import quantiles
 from courtside.health.verdict import Verdict, VerdictTracker, value_and_weight
 from courtside.runs import runlog
 from courtside.runs.runlog import Row
@@ -68,9 +70,9 @@ class MemberLog:
 
     def _judge(self, rows: Sequence[Row], evals: Sequence[Row]) -> None:
         self.watch.add(rows)
-        told = [*self._waiting, *evals] if self._sees_evals else []
-        self._waiting = [row for row in told if row["update"] > self.update]
-        due = [row for row in told if row["update"] <= self.update]
+        evaluations = [*self._waiting, *evals] if self._sees_evals else []
+        self._waiting = [row for row in evaluations if row["update"] > self.update]
+        due = [row for row in evaluations if row["update"] <= self.update]
         self.tracker.add(runlog.in_order([*rows, *due]) if due else rows)
 
     def verdict(self) -> Verdict:
@@ -113,3 +115,51 @@ def load_history(folder: Path, config: Config, judges: bool = True) -> MemberLog
     history = MemberLog(config, judges)
     history.add(*(runlog.read_rows(folder, name) for name in (runlog.METRICS, runlog.EVALS, runlog.TIMING)))
     return history
+
+
+# --- curves --------------------------------------------------------------------------------------------------------
+
+
+CURVE_POINTS = 100
+"""Steps at which the learning curves are compared, at most."""
+LEVELS = (0.1, 0.5, 0.9)
+"""Quantiles of the learning curves."""
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Learning curves on common steps; `quantiles` has one row for each of `levels`, NaN before the first episode's end."""
+
+    steps: tuple[int, ...]
+    levels: tuple[float, ...]
+    quantiles: tuple[tuple[float, ...], ...]
+
+
+def make_curves(members: Sequence[Scores]) -> Curves:
+    """Quantiles over the members of the mean score since the grid's previous step."""
+    last = max((scores.steps[-1] for scores in members if scores.steps.size), default=0)
+    points = min(CURVE_POINTS, max((scores.steps.size for scores in members), default=0))
+    grid = np.unique(np.ceil(np.linspace(0, last, points + 1)[1:]).astype(np.int64))
+    if not grid.size:
+        return Curves((), LEVELS, tuple(() for _ in LEVELS))
+    spread = quantiles(np.stack([curve_on(scores, grid) for scores in members]), LEVELS)
+    return Curves(tuple(grid.tolist()), LEVELS, tuple(map(tuple, spread.tolist())))
+
+
+def curve_on(scores: Scores, grid: np.ndarray) -> np.ndarray:
+    """One member's mean score in each stretch of the grid; the last known one goes on where no episode ended.
+
+    NaN before the first episode's end and beyond the member's newest step.   [G]
+    """
+    scored = scores.weights > 0
+    place, weights = np.searchsorted(grid, scores.steps[scored]), scores.weights[scored]
+    count = np.bincount(place, weights, minlength=grid.size)
+    total = np.bincount(place, weights * scores.values[scored], minlength=grid.size)
+    curve = np.divide(total, count, out=np.full(grid.size, np.nan), where=count > 0)
+    return np.where(grid <= (scores.steps[-1] if scores.steps.size else 0), carry_on(curve), np.nan)
+
+
+def carry_on(curve: np.ndarray) -> np.ndarray:
+    """The newest number in the place of each gap behind it."""
+    newest = np.maximum.accumulate(np.where(np.isnan(curve), 0, np.arange(curve.size)))
+    return curve[newest]

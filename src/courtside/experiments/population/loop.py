@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from courtside.engines import Rows, backend
+from courtside.engines import backend
 from courtside.experiments.population.engine import PopulationEngine, Shards
 from courtside.runs.events import (
     Evaluating,
@@ -60,9 +60,9 @@ def run(
     """
     try:
         done = 0 if state is None else num_updates_done(state)
-        told = (*engine.notices(), *cannot_pass(config), *late_turns(config), *notes)
+        notices = (*engine.notices(), *cannot_pass(config), *late_turns(config), *notes)
         kept = disk_mb(config, engine.template(), len(configs))
-        yield Started(config, engine.memory_mb(), backend.describe_device(), told, done, disk_mb=kept)
+        yield Started(config, engine.memory_mb(), backend.describe_device(), notices, done, disk_mb=kept)
         yield from compile_engine(engine)
         state = engine.init() if state is None else state
         watches, turns = watches or [*map(ScoreWatch, configs)], turns or [*map(Turns, configs)]
@@ -88,7 +88,8 @@ def _updates(
         yield from _make_turns(engine, turns, update)
         num_updates = pace.next_length(updates_until_pause(config, update, turns[0]))
         state, rows, seconds = run_timed(engine, pace, state, num_updates)
-        records = [make_records(part, update, config.batch_size) for part in _by_member(rows, len(configs))]
+        parts = ({name: column[i] for name, column in rows.items()} for i in range(len(configs)))
+        records = [make_records(part, update, config.batch_size) for part in parts]
         update += num_updates
         speed = num_updates * config.batch_size * len(configs) / seconds
         yield from map(Notice, [*engine.notices(), *_check_members(configs, records, warned)])
@@ -105,7 +106,7 @@ def _updates(
 
 def _make_turns(engine: PopulationEngine, turns: Sequence[Turns], update: int) -> Iterator[Turned]:
     """Give every member the settings that are in force behind this update; members have the same turns."""
-    news = [found for member in turns if (found := member.take_new(update)) is not None]
+    news = [change for member in turns if (change := member.take_new(update)) is not None]
     if news:
         engine.replace_members([config for config, _ in news])
         yield from tell_turns(news[0][1], news[0][0])
@@ -119,31 +120,27 @@ def _watch_scores(
     configs: Sequence[Config], records: list[list[dict[str, Any]]], watches: Sequence[ScoreWatch]
 ) -> list[str]:
     """Sentences about members that have just reached the score which ends the run."""
-    told = []
+    sentences = []
     for config, rows, watch in zip(configs, records, watches, strict=True):
         is_under_way = watch.stop is None
         watch.add(rows)
         if is_under_way and watch.stop is not None:
-            told.append(f"Seed {config.run.seed}: {stopping.stop_words(watch.stop)} at step {watch.stop.step:,}.")
-    is_end = told and all(watch.stop is not None for watch in watches)
-    return [*told, "All members have passed --quit-threshold: training ends."] if is_end else told
-
-
-def _by_member(rows: Rows, num_members: int) -> list[Rows]:
-    return [{name: column[i] for name, column in rows.items()} for i in range(num_members)]
+            sentences.append(f"Seed {config.run.seed}: {stopping.stop_words(watch.stop)} at step {watch.stop.step:,}.")
+    is_end = sentences and all(watch.stop is not None for watch in watches)
+    return [*sentences, "All members have passed --quit-threshold: training ends."] if is_end else sentences
 
 
 def _check_members(configs: Sequence[Config], records: list[list[dict[str, Any]]], warned: set[int]) -> list[str]:
     """Sentences about members whose losses are no numbers any more, each once; a bad reward ends the run."""
-    told = []
+    sentences = []
     for config, rows in zip(configs, records, strict=True):
         refuse_bad_reward(config, rows)
         if config.run.seed in warned:
             continue
         warnings, is_bad = loss_warnings(rows)
-        told += [f"Seed {config.run.seed}: {warning}" for warning in warnings]
+        sentences += [f"Seed {config.run.seed}: {warning}" for warning in warnings]
         warned |= {config.run.seed} if is_bad else set()
-    return told
+    return sentences
 
 
 def _evaluate(
@@ -157,5 +154,5 @@ def _evaluate(
     judged = [judge_evaluation(*given) for given in zip(configs, played, before, strict=True)]
     scores = [score if is_best else best for (_, score, is_best), best in zip(judged, before, strict=True)]
     state = engine.set_best_scores(state, scores)
-    metrics, is_best = [found for found, _, _ in judged], [best for _, _, best in judged]
+    metrics, is_best = [each for each, _, _ in judged], [best for _, _, best in judged]
     return state, MembersEvaluated(update * configs[0].batch_size, update, metrics, is_best, seeds, state)

@@ -38,24 +38,24 @@ def plan_waves(dirs: dict[int, Path], most: int) -> list[Wave]:
 def _group(dirs: dict[int, Path]) -> list[Wave]:
     """Members by the moment that they can share: the newest that all have, else each its own newest."""
     updates = {i: whole_updates(folder) for i, folder in dirs.items()}
-    begun = {i: found for i, found in updates.items() if found}
+    begun = {i: whole for i, whole in updates.items() if whole}
     fresh = tuple(i for i in dirs if i not in begun)
     groups: dict[int, tuple[int, ...]] = {}
     if begun and (common := set.intersection(*begun.values())):
         groups[max(common)] = tuple(begun)
     else:
-        for i, found in begun.items():
-            groups[max(found)] = (*groups.get(max(found), ()), i)
+        for i, whole in begun.items():
+            groups[max(whole)] = (*groups.get(max(whole), ()), i)
     return [Wave(members, update) for update, members in groups.items()] + ([Wave(fresh, 0)] if fresh else [])
 
 
 def whole_updates(folder: Path) -> set[int]:
     """The updates of which a member has a whole checkpoint."""
-    found = set()
+    updates = set()
     for path in checkpoint.find_checkpoints(folder / checkpoint.FOLDER):
         with contextlib.suppress(CheckpointError):
-            found.add(int(checkpoint.read_meta(path)["update"]))
-    return found
+            updates.add(int(checkpoint.read_meta(path)["update"]))
+    return updates
 
 
 def forget_after(folders: Sequence[Path], update: int) -> None:

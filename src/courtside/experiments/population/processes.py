@@ -25,7 +25,7 @@ from courtside.experiments.population.results import explain_finished, is_finish
 from courtside.hosts.env_host import Forecast, can_be_imported, foresee
 from courtside.machine import available_mb, num_cores
 from courtside.runs import runlog, trust
-from courtside.runs.events import Event, Finished, Notice, Progress, Standing
+from courtside.runs.events import Event, Finished, Notice, Progress
 from courtside.runs.lines import Follower
 from courtside.settings.config import Config
 from courtside.settings.kinds import EnvSource
@@ -131,8 +131,10 @@ def run_processes(run_dir: str | Path, member_dirs: Sequence[Path], signals: Sto
             running = [child for child in running if child not in ended]
             yield from watch.look()
             yield from _report(ended, signals.caught)
-    finally:
-        _end(running)
+    finally:  # whoever still runs saves and ends, and is waited for
+        _ask_to_stop(running, "SIGTERM")
+        for child in running:
+            child.process.wait()
     if all(is_finished(folder, runlog.read_config(folder)) for folder in member_dirs):
         yield Finished(watch.step, watch.update, time.perf_counter() - begun)
 
@@ -173,13 +175,6 @@ class _Child:
 def _ask_to_stop(children: Sequence[_Child], signal_name: str) -> None:
     for child in children:
         child.stop(signal_name)
-
-
-def _end(children: Sequence[_Child]) -> None:
-    """Whoever still runs saves and ends, and is waited for."""
-    _ask_to_stop(children, "SIGTERM")
-    for child in children:
-        child.process.wait()
 
 
 def _report(ended: Sequence[_Child], caught: str | None) -> Iterator[Notice]:
@@ -242,7 +237,7 @@ class _Watch:
             seconds, self._looked = now - self._looked, now
             # No rows: members that run one after the other do not add up to one curve.
             yield Progress(self.step, self.update, [], seconds, steps / seconds, None)
-            yield self._standing()
+            yield standing_of(tail.history.tracker.verdict() for tail in self._tails)
 
     def _read(self) -> int:
         """Read on in all files; returns how many steps were made since."""
@@ -250,9 +245,6 @@ class _Watch:
         for tail in self._tails:
             tail.read_on()
         return sum(tail.history.step for tail in self._tails) - before
-
-    def _standing(self) -> Standing:
-        return standing_of(tail.history.tracker.verdict() for tail in self._tails)
 
 
 class _Tail:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,9 +19,7 @@ import numpy as np
 
 from courtside import files
 from courtside.errors import CheckpointError
-from courtside.experiments.population.curves import Curves, make_curves
-from courtside.experiments.population.effort import Effort, effort_sentence, make_effort
-from courtside.experiments.population.histories import LoadHistory, MemberLog, Scores, load_history
+from courtside.experiments.population.histories import Curves, LoadHistory, MemberLog, Scores, load_history, make_curves
 from courtside.health.statistics import (
     chance_by_step,
     interquartile_mean,
@@ -110,6 +109,26 @@ class Passes:
 
 
 @dataclass(frozen=True)
+class Amount:
+    """One kind of effort over the members that passed at some time."""
+
+    median: float
+    worst: float
+
+
+@dataclass(frozen=True)
+class Effort:
+    """To the first moment at which all thresholds held together."""
+
+    count: int
+    """Members that came to pass."""
+    steps: Amount
+    episodes: Amount
+    seconds: Amount | None
+    """None where it was not written down."""
+
+
+@dataclass(frozen=True)
 class Results:
     """A population as a distribution."""
 
@@ -151,21 +170,12 @@ def _make_member(folder: Path, history: MemberLog, score: float | None, written:
     config, evals = history.config, history.evals
     passed, steps_to_pass, stop_step = _judge(history, written)
     return Member(
-        name=folder.name,
-        seed=config.run.seed,
-        setting=setting,
-        step=history.step,
-        planned_steps=config.num_updates * config.batch_size,
-        finished=is_finished(folder, config),
-        passed=passed if config.thresholds else None,
-        steps_to_pass=steps_to_pass,
-        final_score=score,
-        last_eval=evals[-1] if evals else None,
-        best_eval=max(evals, default=None),
-        stop_step=stop_step,
-        episodes_to_pass=history.episodes_until(steps_to_pass),
-        seconds_to_pass=history.seconds_until(steps_to_pass),
-    )
+        name=folder.name, seed=config.run.seed, setting=setting, step=history.step,
+        planned_steps=config.num_updates * config.batch_size, finished=is_finished(folder, config),
+        passed=passed if config.thresholds else None, steps_to_pass=steps_to_pass, final_score=score,
+        last_eval=evals[-1] if evals else None, best_eval=max(evals, default=None), stop_step=stop_step,
+        episodes_to_pass=history.episodes_until(steps_to_pass), seconds_to_pass=history.seconds_until(steps_to_pass),
+    )  # fmt: skip
 
 
 def _judge(history: MemberLog, written: Row | None) -> tuple[bool, int | None, int | None]:
@@ -217,9 +227,9 @@ def explain_finished(run_dir: Path, config: Config, folders: Sequence[Path]) -> 
 
 def standing_of(verdicts: Iterable[Verdict]) -> Standing:
     """How many members pass now, and how many have at some moment."""
-    found = list(verdicts)
-    once = sum(verdict.steps_to_pass is not None for verdict in found)
-    return Standing(sum(verdict.passed for verdict in found), once, len(found))
+    verdicts = list(verdicts)
+    once = sum(verdict.steps_to_pass is not None for verdict in verdicts)
+    return Standing(sum(verdict.passed for verdict in verdicts), once, len(verdicts))
 
 
 def number_settings(configs: Iterable[Config]) -> list[int]:
@@ -244,8 +254,8 @@ def window_mean(scores: Scores, span: int) -> float | None:
 def final_score(scores: Scores) -> float | None:
     """Mean over the last steps; a short run would otherwise be told by how it began."""
     late = min(WINDOW, round(LATE_SHARE * scores.steps[-1])) if scores.steps.size else 0
-    found = window_mean(scores, late)
-    return window_mean(scores, WINDOW) if found is None else found
+    score = window_mean(scores, late)
+    return window_mean(scores, WINDOW) if score is None else score
 
 
 def make_spread(members: Sequence[Member]) -> Spread | None:
@@ -258,16 +268,10 @@ def make_spread(members: Sequence[Member]) -> Spread | None:
     strata = [scores[labels == setting] for setting in np.unique(labels)]
     low, high = stratified_interval(strata)
     return Spread(
-        count=scores.size,
-        median=float(np.median(scores)),
-        iqm=float(interquartile_mean(scores)),
-        iqm_low=low,
-        iqm_high=high,
-        num_settings=len(strata),
-        worst_tenth=worst_tenth(scores),
-        minimum=float(scores.min()),
+        count=scores.size, median=float(np.median(scores)), iqm=float(interquartile_mean(scores)), iqm_low=low,
+        iqm_high=high, num_settings=len(strata), worst_tenth=worst_tenth(scores), minimum=float(scores.min()),
         maximum=float(scores.max()),
-    )
+    )  # fmt: skip
 
 
 def make_passes(members: Sequence[Member]) -> Passes | None:
@@ -279,14 +283,25 @@ def make_passes(members: Sequence[Member]) -> Passes | None:
     made = [member.step for member in members]
     chance = chance_by_step([member.steps_to_pass for member in members], made)
     return Passes(
-        passed=passed,
-        of=len(finished),
-        low=low,
-        high=high,
-        chance=tuple(chance),
+        passed=passed, of=len(finished), low=low, high=high, chance=tuple(chance),
         chance_at=tuple((step, chance_at(chance, step)) for step in round_steps(max(made, default=0))),
         lost=sum(member.steps_to_pass is not None and not member.passed for member in members),
-    )
+    )  # fmt: skip
+
+
+def make_effort(members: Sequence[Member]) -> Effort | None:
+    """None where nobody passed at any time."""
+    passed = [member for member in members if member.steps_to_pass is not None]
+    if not passed:
+        return None
+    seconds = [member.seconds_to_pass for member in passed if member.seconds_to_pass is not None]
+    steps = _amount([member.steps_to_pass or 0 for member in passed])
+    episodes = _amount([member.episodes_to_pass or 0 for member in passed])
+    return Effort(len(passed), steps, episodes, _amount(seconds) if seconds else None)
+
+
+def _amount(values: Sequence[float]) -> Amount:
+    return Amount(float(statistics.median(values)), float(max(values)))
 
 
 def chance_at(chance: Sequence[tuple[int, float]], step: int) -> float:
@@ -358,3 +373,17 @@ def _score_sentence(results: Results) -> str:
         return "No episode has ended yet."
     middle = f"{spread.iqm:,.4g} ({spread.iqm_low:,.4g} to {spread.iqm_high:,.4g})"
     return f"The middle half scores {middle}, the worst tenth {spread.worst_tenth:,.4g}."
+
+
+def effort_sentence(effort: Effort | None) -> str:
+    """The effort in plain words; empty where nobody passed."""
+    if effort is None:
+        return ""
+    middle, worst = (_effort_words(effort, which) for which in ("median", "worst"))
+    return f"To pass took {middle} in the median, at most {worst}."
+
+
+def _effort_words(effort: Effort, which: str) -> str:
+    steps, episodes = (round(getattr(part, which)) for part in (effort.steps, effort.episodes))
+    time = "" if effort.seconds is None else f" and {getattr(effort.seconds, which):,.0f} s"
+    return f"{steps:,} steps, {episodes:,} episodes{time}"

@@ -46,7 +46,6 @@ from courtside.runs.events import (
     Notice,
     Progress,
     Settled,
-    Standing,
     Started,
     Turned,
 )
@@ -316,7 +315,8 @@ class _Members:
                     yield Progress(event.step, event.update, rows, event.seconds, speed, event.rollout_share)
             case MembersEvaluated():
                 # Only policies are kept of an evaluation: replays need not leave the device.
-                states = self.engine.members(tuple(map(_without_memory, event.state)))
+                without = [eqx.tree_at(lambda s: s.memory, s, None, is_leaf=lambda x: x is None) for s in event.state]
+                states = self.engine.members(tuple(without))
                 each = zip(event.metrics, event.is_best, states, event.seeds, strict=True)
                 for metrics, is_best, state, seed in each:
                     yield Evaluated(event.step, event.update, metrics, is_best, state, seed)
@@ -331,18 +331,15 @@ class _Members:
                 yield Progress(
                     event.step, event.update, rows, event.seconds, event.steps_per_second, event.rollout_share
                 )
-                yield self._standing()
+                yield standing_of(tracker.verdict() for tracker in self.trackers)
             case MembersEvaluated():
                 names = event.metrics[0]
-                median = {name: float(np.median([found[name] for found in event.metrics])) for name in names}
+                median = {name: float(np.median([member[name] for member in event.metrics])) for name in names}
                 score = median[ranking_metric(self.config, median)]
                 is_best, self.best_median = score > self.best_median, max(self.best_median, score)
                 yield Evaluated(event.step, event.update, median, is_best)
             case _:
                 yield event
-
-    def _standing(self) -> Standing:
-        return standing_of(tracker.verdict() for tracker in self.trackers)
 
     def keep_moment(self, event: Settled) -> None:
         """A snapshot of every member, at the updates at which a run alone keeps one."""
@@ -387,8 +384,8 @@ def median_rows(rows: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]
 
 
 def _median(values: np.ndarray) -> float | None:
-    known = np.sort(values[~np.isnan(values)])
-    return float((known[(len(known) - 1) // 2] + known[len(known) // 2]) / 2) if len(known) else None
+    numbers = np.sort(values[~np.isnan(values)])
+    return float((numbers[(len(numbers) - 1) // 2] + numbers[len(numbers) // 2]) / 2) if len(numbers) else None
 
 
 def _first_code(codes: np.ndarray) -> float:
@@ -407,7 +404,3 @@ def _train_processes(config: Config, run_dir: Path, view: View | None, signals: 
     tell(view, Started(config, processes.memory_mb(config), backend.describe_device(), (processes.describe(config),)))
     for event in processes.run_processes(run_dir, dirs, signals):
         tell(view, event)
-
-
-def _without_memory(state: TrainState) -> TrainState:
-    return eqx.tree_at(lambda s: s.memory, state, None, is_leaf=lambda x: x is None)

@@ -52,8 +52,8 @@ def round_numbers(low: float, high: float, most: int = 5) -> list[float]:
     """The most round numbers between two others that are no more than `most`."""
     power = 10.0 ** math.floor(math.log10((high - low) / most))
     steps = (power * factor for factor in (1, 2, 2.5, 5, 10, 20, 50))
-    found = ([i * step for i in range(math.ceil(low / step), math.floor(high / step) + 1)] for step in steps)
-    return next(numbers for numbers in found if len(numbers) <= most)
+    candidates = ([i * step for i in range(math.ceil(low / step), math.floor(high / step) + 1)] for step in steps)
+    return next(numbers for numbers in candidates if len(numbers) <= most)
 
 
 def round_powers(low: float, high: float, most: int, coarse: tuple[int, ...] = (1, 3)) -> list[float]:
@@ -89,8 +89,8 @@ def make_axis(one: Settings, values: Sequence[Any]) -> Axis | None:
 
 def _choice_axis(name: str, choices: Sequence[Any], values: Sequence[Any]) -> Axis:
     """Words in the order of their size where they are numbers."""
-    known = {word(value): value for value in choices}
-    ordered = sorted(known, key=lambda text: (number(known[text]), text))
+    by_word = {word(value): value for value in choices}
+    ordered = sorted(by_word, key=lambda text: (number(by_word[text]), text))
     places = np.asarray([ordered.index(word(value)) for value in values], np.float64)
     return Axis(name, places, 0.0, len(ordered) - 1.0, words=tuple(ordered))
 

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 
 from courtside import files
 from courtside.errors import CheckpointError
-from courtside.experiments.population.curves import carry_on
+from courtside.experiments.population.histories import carry_on
 from courtside.experiments.tune.objective import metrics_needed
 from courtside.settings.config import Config
 from courtside.settings.metric_names import EPISODES, GAMES, count_of, is_evaluation, is_per_episode
@@ -76,15 +76,13 @@ def read_curves(run_dir: str | Path) -> list[Curve]:
     if not path.exists():
         return []
     try:
-        with np.load(io.BytesIO(path.read_bytes())) as found:
-            arrays = {key: found[key] for key in found.files}
+        with np.load(io.BytesIO(path.read_bytes())) as file:
+            arrays = {key: file[key] for key in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise CheckpointError(f"{path} cannot be read ({error}); it is damaged.") from error
     names = [str(name) for name in arrays.pop("names")]
-    return [_curve(i, name, arrays) for i, name in enumerate(names)]
-
-
-def _curve(number: int, name: str, arrays: Mapping[str, np.ndarray]) -> Curve:
-    head = f"{number}:"
-    own = {key.removeprefix(head): values for key, values in arrays.items() if key.startswith(head)}
-    return Curve(name, own.pop("steps"), own)
+    curves = []
+    for i, name in enumerate(names):
+        own = {key.removeprefix(f"{i}:"): values for key, values in arrays.items() if key.startswith(f"{i}:")}
+        curves.append(Curve(name, own.pop("steps"), own))
+    return curves

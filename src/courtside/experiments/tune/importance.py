@@ -11,7 +11,6 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from courtside.experiments.tune.axes import Axis, make_axes
 from courtside.experiments.tune.study import load_optuna
@@ -48,35 +47,29 @@ def find_importance(space: Sequence[Settings], trials: Sequence[Trial]) -> Impor
         )
     if len({trial.score for trial in first}) < 2 or not axes:
         return Importance(reason="It cannot be told: all trials of stage 1 scored the same.")
-    found = _ped_anova(axes, [trial.score for trial in first])
-    total = sum(found.values())
+    shares = _ped_anova(axes, [trial.score for trial in first])
+    total = sum(shares.values())
     if total <= 0:
         return Importance(reason="No setting set the best fifth of the trials apart from the rest.")
-    ordered = sorted(found, key=lambda name: -found[name])
-    return Importance({name: found[name] / total for name in ordered}, "", len(first))
+    ordered = sorted(shares, key=lambda name: -shares[name])
+    return Importance({name: shares[name] / total for name in ordered}, "", len(first))
 
 
 def _ped_anova(axes: Sequence[Axis], scores: Sequence[float]) -> dict[str, float]:
     """Optuna's evaluator on a study made for it, so that stages and storage do not matter."""
     optuna = load_optuna()
-    distributions = {axis.name: _distribution(optuna, axis) for axis in axes}
+    kinds = optuna.distributions  # places are even on their scale already, so none of them is logarithmic
+    distributions = {
+        axis.name: kinds.CategoricalDistribution(axis.words) if axis.words
+        else kinds.FloatDistribution(axis.low, axis.high)
+        for axis in axes
+    }  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Optuna calls parts of it experimental
         study = optuna.create_study(direction="maximize", storage=None)
         for i, score in enumerate(scores):
-            params = {axis.name: _param(axis, i) for axis in axes}
+            places = {axis: float(axis.places[i]) for axis in axes}
+            params = {axis.name: axis.words[int(place)] if axis.words else place for axis, place in places.items()}
             study.add_trial(optuna.trial.create_trial(params=params, distributions=distributions, value=score))
         evaluator = optuna.importance.PedAnovaImportanceEvaluator(target_quantile=GOOD)
         return dict(optuna.importance.get_param_importances(study, evaluator=evaluator, normalize=False))
-
-
-def _distribution(optuna: Any, axis: Axis) -> Any:
-    """Places are even on their scale already, so none of them is logarithmic."""
-    if axis.words:
-        return optuna.distributions.CategoricalDistribution(axis.words)
-    return optuna.distributions.FloatDistribution(axis.low, axis.high)
-
-
-def _param(axis: Axis, trial: int) -> str | float:
-    place = float(axis.places[trial])
-    return axis.words[int(place)] if axis.words else place

@@ -74,13 +74,8 @@ def judge_seed(config: Config, columns: Columns) -> SeedResult:
     tracker = VerdictTracker(config.thresholds)
     tracker.add(_rows(config, columns))
     verdict = tracker.verdict()
-    return SeedResult(
-        passed=verdict.passed,
-        steps_to_pass=verdict.steps_to_pass,
-        closeness=closeness(verdict.results),
-        final_return=final_return(config, columns),
-        steps=len(columns[RETURN]) * config.batch_size,
-    )
+    near, paid = closeness(verdict.results), final_return(config, columns)
+    return SeedResult(verdict.passed, verdict.steps_to_pass, near, paid, len(columns[RETURN]) * config.batch_size)
 
 
 def final_return(config: Config, columns: Columns) -> float:
@@ -104,8 +99,8 @@ def _rows(config: Config, columns: Columns) -> list[dict[str, Any]]:
     for i in range(len(columns[RETURN])):
         at = {"step": (i + 1) * config.batch_size, "update": i + 1}
         row = at | {name: lists[name][i] for name in names if not is_evaluation(name)}
-        told = {name: lists[name][i] for name in names if is_evaluation(name) and not math.isnan(lists[name][i])}
-        rows += [blank_untold(row), *([at | told] if told else [])]
+        evaluation = {name: lists[name][i] for name in names if is_evaluation(name) and not math.isnan(lists[name][i])}
+        rows += [blank_untold(row), *([at | evaluation] if evaluation else [])]
     return rows
 
 
@@ -143,20 +138,11 @@ def judge_trial(results: Sequence[SeedResult], has_thresholds: bool, most_seeds:
         low = worst_tenth(np.asarray(returns))
         return Score((float(np.mean(returns)) + low) / 2, 0.0, low, None)
     low = worst_tenth(np.asarray([result.closeness for result in results]))
-    chance, speed = (float(np.mean([worth(r) for r in results])) for worth in (_credit, _speed))
+    chance = float(np.mean([1.0 if r.passed else 0.0 if r.steps_to_pass is None else LOST for r in results]))
+    speed = float(np.mean([0.0 if r.steps_to_pass is None else 1 - r.steps_to_pass / r.steps for r in results]))
     score = chance + low + speed_weight(max(len(results), most_seeds)) * speed
     return Score(score, len(passed) / len(results), low, median)
 
 
 def speed_weight(num_seeds: int) -> float:
     return min(SPEED, 1 / (2 * num_seeds))
-
-
-def _credit(result: SeedResult) -> float:
-    if result.passed:
-        return 1.0
-    return 0.0 if result.steps_to_pass is None else LOST
-
-
-def _speed(result: SeedResult) -> float:
-    return 0.0 if result.steps_to_pass is None else 1 - result.steps_to_pass / result.steps

@@ -22,6 +22,7 @@ from courtside.experiments.tune.curves import Curve, read_curves
 from courtside.experiments.tune.trials import Trial
 from courtside.health.statistics import quantiles
 from courtside.settings.config import Threshold
+from courtside.settings.metric_names import RETURN
 
 if TYPE_CHECKING:
     from courtside.experiments.tune.report import SearchReport
@@ -38,7 +39,6 @@ FLOORS = {"losses/explained_variance": -1.0}
 """Below this a metric says nothing more."""
 TALL = 8
 """Heights whose ends differ by this factor may be drawn on a logarithmic scale."""
-RETURN = "charts/episodic_return"
 
 
 def draw_all(report: SearchReport, folder: Path) -> list[Path]:
@@ -107,7 +107,9 @@ def parallel(mpl: Any, axes: Sequence[Axis], trials: Sequence[Trial], winner: in
     """One vertical line per setting, one path per trial from setting to setting and on to its score."""
     scores = np.asarray([trial.score for trial in trials], np.float64)
     columns = [*axes, score_axis(scores)]
-    heights = np.stack([_height(axis) for axis in columns], axis=1)
+    # Words are moved apart a little, so that paths do not hide each other.
+    spread = [axis.places + (0.4 * _jitter(axis.places.size) if axis.words else 0.0) for axis in columns]
+    heights = np.stack([_scaled(axis, places) for axis, places in zip(columns, spread, strict=True)], axis=1)
     figure = mpl.figure.Figure(figsize=(1.25 * len(columns) + 0.8, 4.8), layout="constrained")
     area = figure.subplots()
     good = best_tenth(scores)
@@ -132,13 +134,8 @@ def score_axis(scores: Float[np.ndarray, "N"]) -> Axis:
     return Axis("score", scores, low, high if high > low else low + 1.0)
 
 
-def _height(axis: Axis) -> Float[np.ndarray, "N"]:
-    """Places from 0 at the bottom to 1 at the top; words are moved apart a little, so that paths do not hide each other."""
-    return _scaled(axis, axis.places + (0.4 * _jitter(axis.places.size) if axis.words else 0.0))
-
-
 def _scaled(axis: Axis, places: Any) -> Any:
-    """Each word has a band of its own, numbers have the whole height."""
+    """Places from 0 at the bottom to 1 at the top: each word has a band of its own, numbers have the whole height."""
     if axis.words:
         return (places + 0.5) / len(axis.words)
     return (places - axis.low) / (axis.high - axis.low)
@@ -243,12 +240,10 @@ def learning_curves(mpl: Any, curves: Sequence[Curve], thresholds: Sequence[Thre
         area.axis("off")
     figure.suptitle("Final round: median and middle 80% of fresh seeds", x=0.01, ha="left", fontsize=11)
     handles = [mpl.lines.Line2D([], [], color=_row_colour(i), lw=2.5) for i in range(len(curves))]
-    figure.legend(handles, [_row_label(curve) for curve in curves], loc="outside lower left", ncols=2 * num_columns)
+    counts = [len(next(iter(curve.metrics.values()))) for curve in curves]
+    labels = [f"{textwrap.shorten(c.name, 24)} ({count} seeds)" for c, count in zip(curves, counts, strict=True)]
+    figure.legend(handles, labels, loc="outside lower left", ncols=2 * num_columns)
     return figure
-
-
-def _row_label(curve: Curve) -> str:
-    return f"{textwrap.shorten(curve.name, 24)} ({len(next(iter(curve.metrics.values())))} seeds)"
 
 
 def _row_colour(i: int) -> str:

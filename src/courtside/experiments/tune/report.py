@@ -13,7 +13,6 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -115,8 +114,8 @@ def differing(search: Search, settings: Settings) -> dict[str, str]:
 
 def in_words(search: Search, settings: Settings) -> str:
     """`learning_rate 7e-4, gamma 0.97`; `as the preset` where nothing differs."""
-    found = differing(search, settings)
-    return ", ".join(f"{name} {value}" for name, value in found.items()) or "as the preset"
+    words = differing(search, settings)
+    return ", ".join(f"{name} {value}" for name, value in words.items()) or "as the preset"
 
 
 def trial_cells(search: Search, place: int, trial: Trial) -> Cells:
@@ -137,7 +136,7 @@ def final_cells(search: Search, row: FinalRow) -> Cells:
     """One row of the final round. A seed that never passed counts as infinitely slow."""
     passed = passes(sum(row.passed), len(row.passed)) if search.config["thresholds"] else "-"
     steps = np.median([math.inf if step is None else step for step in row.steps_to_pass] or [math.inf])
-    returns = [found for found in row.returns if found is not None]
+    returns = [value for value in row.returns if value is not None]
     middle = short(float(np.median(returns))) if returns else "-"
     worst, score = _figure(search, row.worst_tenth), _figure(search, row.score)
     return [row.name, passed, worst, _steps(float(steps)), middle, score, in_words(search, row.settings)]
@@ -160,13 +159,10 @@ def trials_csv(search: Search, trials: Iterable[Trial]) -> str:
     writer = csv.writer(page, lineterminator="\n")
     writer.writerow([*facts, "seeds", *names])
     for trial in trials:
-        chosen = [_cell(trial.settings.get(name)) for name in names]
+        values = (trial.settings.get(name) for name in names)
+        chosen = [word(value) if isinstance(value, list | tuple) else value for value in values]
         writer.writerow([*(getattr(trial, fact) for fact in facts), " ".join(map(str, trial.seeds)), *chosen])
     return page.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    return word(value) if isinstance(value, list | tuple) else value
 
 
 # --- the preset file -----------------------------------------------------------------------------------------------

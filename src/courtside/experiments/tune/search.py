@@ -128,7 +128,10 @@ def _plan(sitting: Sitting) -> Generator[News, None, None]:
             plan = stages.plan_by_trials(sitting.base, wish, sitting.programs.is_accelerator)
         else:
             yield news.Measuring()
-            plan, rivals = stages.plan_by_budget(sitting.base, wish, _measure(sitting))
+            programs = sitting.programs
+            speed = measure_speed(programs, sitting.base)  # compiling for it counts: it would have to be done anyway
+            machine = Machine(speed, programs.compile_seconds, programs.width, programs.is_accelerator)
+            plan, rivals = stages.plan_by_budget(sitting.base, wish, machine)
         seeds = stages.make_seeds(sitting.search.asked["seed"], plan)[1]
         sitting.update(stages=plan, final_seeds=seeds, rival_seeds=rivals, width=sitting.programs.width)
     _compile_ahead(sitting)
@@ -146,22 +149,9 @@ def _compile_ahead(sitting: Sitting) -> None:
 
 
 def make_wish(search: Search) -> StagePlan:
-    asked, rows = search.asked, 2 + len(search.compare)
-    return StagePlan(
-        stages=asked["stages"],
-        trials=asked["trials"],
-        seeds_per_trial=asked["seeds_per_trial"],
-        budget_seconds=asked["budget_seconds"],
-        num_programs=len(shapes(from_json(search.space))) + len(search.compare),
-        num_rows=rows,
-    )
-
-
-def _measure(sitting: Sitting) -> Machine:
-    """How fast this machine is; compiling for that counts, as it would have to be done anyway."""
-    programs = sitting.programs
-    speed = measure_speed(programs, sitting.base)
-    return Machine(speed, programs.compile_seconds, programs.width, programs.is_accelerator)
+    typed = {name: value for name, value in search.asked.items() if name != "seed"}
+    programs = len(shapes(from_json(search.space))) + len(search.compare)
+    return StagePlan(**typed, num_programs=programs, num_rows=2 + len(search.compare))
 
 
 def final_work(search: Search) -> int:
@@ -290,12 +280,12 @@ def steady_scores(space: Space, trials: Sequence[Trial]) -> dict[int, float]:
     to it had other luck: where they did badly, so will it.
     """
     count = min(NEIGHBOURS, len(trials) // 8)
-    found = {}
+    steady = {}
     for trial in trials:
         near = sorted(trials, key=lambda other: distance(space, trial.settings, other.settings))[: 1 + count]
         scores = [other.score for other in near if math.isfinite(other.score)]
-        found[trial.number] = sum(scores) / len(scores) if math.isfinite(trial.score) else -math.inf
-    return found
+        steady[trial.number] = sum(scores) / len(scores) if math.isfinite(trial.score) else -math.inf
+    return steady
 
 
 def member(base: Config, settings: Settings, seed: int) -> Config:
@@ -320,7 +310,7 @@ def _train(
 
 def judge(members: Sequence[Config], columns: Sequence[Columns]) -> tuple[objective.Score, list[tuple[int, float]]]:
     """A trial's score, and a few points of its mean learning curve for the study."""
-    results = [objective.judge_seed(config, found) for config, found in zip(members, columns, strict=True)]
+    results = [objective.judge_seed(config, each) for config, each in zip(members, columns, strict=True)]
     score = objective.judge_trial(results, bool(members[0].thresholds))
     curve = curves.make_curve("", members[0], columns)
     picked = np.unique(np.linspace(0, len(curve.steps) - 1, study.CURVE_POINTS).round().astype(int))
@@ -345,14 +335,12 @@ def _run_final(sitting: Sitting) -> Generator[News, None, None]:
     sitting.update(winner=winner.number)
     rows = {WINNER: winner.settings, PRESET: {}, **sitting.search.compare}
     full, seeds = sitting.base.run.total_timesteps, sitting.search.final_seeds
-    runs = {
-        name: [member(sitting.base, settings, seed) for seed in _row_seeds(sitting.search, name)]
-        for name, settings in rows.items()
-    }
+    seeds_of = dict.fromkeys(rows, seeds[: sitting.search.rival_seeds]) | {WINNER: seeds}
+    runs = {name: [member(sitting.base, settings, seed) for seed in seeds_of[name]] for name, settings in rows.items()}
     members = [config for row in runs.values() for config in row]
     yield news.BatchBegun(0, 1, 1, len(members))
-    found = iter((yield from _train(sitting, sitting.run_dir / STAGES / FINAL, members, full)))
-    columns = {name: [next(found) for _ in row] for name, row in runs.items()}
+    results = iter((yield from _train(sitting, sitting.run_dir / STAGES / FINAL, members, full)))
+    columns = {name: [next(results) for _ in row] for name, row in runs.items()}
     finals = [make_row(name, rows[name], row, columns[name]) for name, row in runs.items()]
     curves.write_curves(sitting.run_dir, [curves.make_curve(name, row[0], columns[name]) for name, row in runs.items()])
     assert set(finals[0].seeds) == set(seeds)
@@ -361,25 +349,16 @@ def _run_final(sitting: Sitting) -> Generator[News, None, None]:
         yield news.RowEnded(row)
 
 
-def _row_seeds(search: Search, name: str) -> tuple[int, ...]:
-    return search.final_seeds if name == WINNER else search.final_seeds[: search.rival_seeds]
-
-
 def make_row(name: str, settings: Settings, members: Sequence[Config], columns: Sequence[Columns]) -> FinalRow:
     """One row of the final round; rows of fewer seeds are scored as the winner's is, since they stand beside it."""
-    results = [objective.judge_seed(config, found) for config, found in zip(members, columns, strict=True)]
+    results = [objective.judge_seed(config, each) for config, each in zip(members, columns, strict=True)]
     score = objective.judge_trial(results, bool(members[0].thresholds), FINAL_SEEDS)
     returns = [result.final_return for result in results]
     return FinalRow(
-        name=name,
-        settings=settings,
-        config=to_json(members[0]),
-        seeds=tuple(config.run.seed for config in members),
+        name=name, settings=settings, config=to_json(members[0]), seeds=tuple(config.run.seed for config in members),
         passed=tuple(result.passed for result in results),
         steps_to_pass=tuple(result.steps_to_pass for result in results),
         returns=tuple(None if np.isnan(value) else value for value in returns),
-        score=score.score,
-        pass_share=score.pass_share,
-        worst_tenth=score.worst_tenth,
+        score=score.score, pass_share=score.pass_share, worst_tenth=score.worst_tenth,
         steps=members[0].run.total_timesteps,
-    )
+    )  # fmt: skip

@@ -70,10 +70,10 @@ def create(config: Config, space: Space, wish: StagePlan, compare: dict[str, Set
         )
     make_engine(config).close()  # whatever else is wrong with the world is told here
     run_dir = runlog.make_run_folder(override(config, exp_name=config.run.exp_name or f"tune-{config.preset}"))
-    asked = {name: getattr(wish, name) for name in ("budget_seconds", "trials", "stages", "seeds_per_trial")}
-    asked |= {"seed": config.run.seed}
+    typed = {name: getattr(wish, name) for name in ("budget_seconds", "trials", "stages", "seeds_per_trial")}
+    typed |= {"seed": config.run.seed}
     runlog.write_config(run_dir, config)
-    write_search(run_dir, Search(to_json(config), spaces.to_json(space), asked, compare, backend.describe_device()))
+    write_search(run_dir, Search(to_json(config), spaces.to_json(space), typed, compare, backend.describe_device()))
     return run_dir
 
 
@@ -92,7 +92,9 @@ def _check_row(config: Config, name: str, settings: Settings) -> None:
 def resume(run_dir: str | Path, view: Viewer | None = None) -> SearchResult:
     """Go on with a search from where its folder stands."""
     run_dir, search = Path(run_dir), open_search(run_dir)
-    if search.finished and not _has_lost_its_study(run_dir):
+    # Optuna's file may have been deleted, but can be made anew from the stages.
+    has_lost_its_study = not (run_dir / STUDY).exists() and (run_dir / STAGES).is_dir()
+    if search.finished and not has_lost_its_study:
         return _finish_report(run_dir, search)
     backend.start(search.base, members=machine.num_cores())
     if search.device != (here := backend.describe_device()):
@@ -105,11 +107,6 @@ def open_search(run_dir: str | Path) -> Search:
     search = read_search(Path(run_dir))
     trust.admit(search.base.env, run_dir)
     return search
-
-
-def _has_lost_its_study(run_dir: Path) -> bool:
-    """Whether Optuna's file was deleted, but can be made anew from the stages."""
-    return not (run_dir / STUDY).exists() and (run_dir / STAGES).is_dir()
 
 
 def _finish_report(run_dir: Path, search: Search) -> SearchResult:

@@ -90,11 +90,11 @@ def _refuse_invalid(config: Config, settings: Settings) -> None:
 
 def _fitting(config: Config, space: Space, named: set[str]) -> Space:
     """The space without those of our own shapes that do not fit the sizes which the user chose."""
-    told = [part for part in space if part.name in named]
+    given = [part for part in space if part.name in named]
     kept: list[Range | Choice] = []
     for part in space:
         if isinstance(part, Choice) and part.name not in named:
-            fits = [v for v in part.values if all(_is_valid(config, s | {part.name: v}) for s in shapes(tuple(told)))]
+            fits = [v for v in part.values if all(_is_valid(config, s | {part.name: v}) for s in shapes(tuple(given)))]
             if len(fits) < 2 and fits != list(part.values[1:]):  # none, or the preset's own alone: nothing to choose
                 continue
             part = Choice(part.name, tuple(fits))
@@ -138,7 +138,8 @@ def _parse(name: str, kind: Any, text: str) -> Range | Choice:
     if ".." in text:
         low, high = text.split("..", 1)
         return _range(name, kind, text, (low, high), log=False)
-    values = tuple(_value(name, kind, part) for part in _split(text))
+    parts = re.split(r",(?![^(]*\))", text)  # commas inside brackets belong to a schedule
+    values = tuple(_value(name, kind, part.strip()) for part in parts)
     if len(set(values)) < len(values):
         raise ConfigError(f"--space {name}={text} names a value twice; name each once.")
     if len(values) == 1:
@@ -165,20 +166,15 @@ def _range(name: str, kind: Any, text: str, words: tuple[str, str], log: bool) -
 
 def _number(name: str, text: str, word: str) -> float:
     try:
-        found = float(word)
+        number = float(word)
     except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
+        number = math.nan
+    if not math.isfinite(number):
         raise ConfigError(
             f"--space {name}={text} is not understood: {word.strip()!r} is not a number. Write log(low,high), low..high, "
             "values with commas between, or fixed."
         )
-    return found
-
-
-def _split(text: str) -> list[str]:
-    """Parts between commas that stand outside brackets, so that schedules can be listed."""
-    return [part.strip() for part in re.split(r",(?![^(]*\))", text)]
+    return number
 
 
 def _value(name: str, kind: Any, text: str) -> Any:
@@ -205,14 +201,14 @@ def changes(config: Config, settings: Settings) -> Settings:
 
 def check_settings(config: Config, settings: Settings) -> None:
     """Refuse settings, written by hand, that no search may change or that are not even of a kind to be read."""
-    known = searchable(config)
+    kinds = searchable(config)
     for name, value in settings.items():
-        if name not in known:
-            raise ConfigError(f"{name} cannot be set here, only {', '.join(known)} can; leave it out.")
+        if name not in kinds:
+            raise ConfigError(f"{name} cannot be set here, only {', '.join(kinds)} can; leave it out.")
         if name in SCHEDULES and (isinstance(value, bool) or not isinstance(value, int | float | str)):
             raise ConfigError(f"{name} is {value!r}, but it must be a number or a schedule such as linear(1e-3, 0).")
         if name == "hidden_sizes" and isinstance(value, str):
-            _value(name, known[name], value)
+            _value(name, kinds[name], value)
 
 
 def _change(config: Config, name: str, value: Any) -> Any:
@@ -225,12 +221,12 @@ def _change(config: Config, name: str, value: Any) -> Any:
 
 def settings_of(config: Config, space: Space) -> Settings | None:
     """The config's own point in the space; None where it lies outside."""
-    found = {part.name: _own_value(config, part) for part in space}
+    point = {part.name: _own_value(config, part) for part in space}
     inside = all(
-        part.low <= found[part.name] <= part.high if isinstance(part, Range) else found[part.name] in part.values
+        part.low <= point[part.name] <= part.high if isinstance(part, Range) else point[part.name] in part.values
         for part in space
     )
-    return found if inside else None
+    return point if inside else None
 
 
 def _own_value(config: Config, part: Range | Choice) -> Any:
@@ -265,8 +261,8 @@ def _rounded(part: Range | Choice, value: Any) -> Any:
         return value
     if part.whole:
         return int(value)
-    found = f"{1 - value:.5g}" if part.from_one else f"{value:.4g}"
-    return min(max(float(found), part.low), part.high)
+    text = f"{1 - value:.5g}" if part.from_one else f"{value:.4g}"
+    return min(max(float(text), part.low), part.high)
 
 
 def drawn_value(part: Range | Choice, value: Any) -> Any:
@@ -306,5 +302,5 @@ def from_json(records: Iterable[Settings]) -> Space:
 
 
 def _part(kind: Any, record: Settings) -> Range | Choice:
-    known = {field.name for field in dataclasses.fields(kind)}
-    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in record.items() if k in known})
+    names = {field.name for field in dataclasses.fields(kind)}
+    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in record.items() if k in names})

@@ -101,16 +101,16 @@ def _make_stages(
     config: Config, count: int, trials: int, first_seeds: int, last_seeds: int, is_accelerator: bool
 ) -> tuple[Stage, ...]:
     """`count` stages, each with fewer settings, more steps and more seeds than the one before."""
-    found: list[Stage] = []
+    stages: list[Stage] = []
     for number in range(1, count + 1):
         is_last = number == count
         more = first_seeds if number == 1 else last_seeds if is_last else min(4, last_seeds)
-        num = trials if number == 1 else _narrowed(found[-1].trials, is_last, is_accelerator)
+        num = trials if number == 1 else _narrowed(stages[-1].trials, is_last, is_accelerator)
         batch = _batch_size(num, is_accelerator) if number == 1 else num
-        found.append(
+        stages.append(
             Stage(number, num, stage_steps(config, number, count, is_accelerator), max(more, first_seeds), batch)
         )
-    return tuple(found)
+    return tuple(stages)
 
 
 def _narrowed(trials: int, is_last: bool, is_accelerator: bool) -> int:
@@ -179,9 +179,9 @@ def _rival_seeds(config: Config, wish: StagePlan, machine: Machine, steps: float
 
 
 def _too_small(config: Config, wish: StagePlan, needed: float, machine: Machine) -> str:
-    asked, fewer = (MIN_TRIALS, "") if wish.trials is None else (wish.trials, "fewer --trials, ")
+    trials, fewer = (MIN_TRIALS, "") if wish.trials is None else (wish.trials, "fewer --trials, ")
     return (
-        f"--budget {write_duration(wish.budget_seconds or 0)} is too small: {asked} setting{'s' * (asked != 1)} in {wish.stages} "
+        f"--budget {write_duration(wish.budget_seconds or 0)} is too small: {trials} setting{'s' * (trials != 1)} in {wish.stages} "
         f"stage{'s' * (wish.stages != 1)} and the winner on {FINAL_SEEDS} fresh seeds of {config.run.total_timesteps:,} steps take "
         f"about {write_duration(needed)} at {machine.speed:,.0f} steps/s. Give --budget {write_duration(needed)}, {fewer}fewer "
         "--stages or fewer --total-timesteps."

@@ -63,7 +63,8 @@ def ask_batch(space: Space, seed: int, stage: Stage, batch: int, finished: Seque
     count = min(stage.batch, stage.trials - batch * stage.batch)
     sampler_seed = int(np.random.SeedSequence([seed, stage.number, batch]).generate_state(1)[0])
     study = optuna.create_study(direction="maximize")
-    study.add_trials([_frozen(space, trial) for trial in finished if math.isfinite(trial.score)])
+    scored = [trial for trial in finished if math.isfinite(trial.score)]
+    study.add_trials([_frozen(space, trial.settings, value=trial.score) for trial in scored])
     sampler = optuna.samplers.TPESampler(
         seed=sampler_seed, multivariate=True, constant_liar=True, n_startup_trials=max(4, stage.trials // 4)
     )
@@ -71,27 +72,28 @@ def ask_batch(space: Space, seed: int, stage: Stage, batch: int, finished: Seque
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         study.sampler = optuna.samplers.PartialFixedSampler(shape, sampler) if shape else sampler
-    asked = [study.ask(distributions(space)) for _ in range(count)]
-    return [round_settings(space, trial.params) for trial in asked]
+    trials = [study.ask(distributions(space)) for _ in range(count)]
+    return [round_settings(space, trial.params) for trial in trials]
 
 
 def _shape(study: Any, sampler: Any, space: Space, seed: int, stage: Stage, batch: int) -> Settings:
     """What all settings of a batch share: each shape once, then what the sampler suggests."""
-    found = shapes(space)
-    if not found[0]:
+    combinations = shapes(space)
+    if not combinations[0]:
         return {}
     num_batches = -(-stage.trials // stage.batch)
-    if batch < min(len(found), max(1, num_batches // 2)):
-        return found[int(np.random.default_rng([seed, 0x54A9]).permutation(len(found))[batch])]
+    if batch < min(len(combinations), max(1, num_batches // 2)):
+        return combinations[int(np.random.default_rng([seed, 0x54A9]).permutation(len(combinations))[batch])]
     study.sampler = sampler
     suggested = study.ask(distributions(space))
     study.tell(suggested, state=load_optuna().trial.TrialState.FAIL)
-    return {name: suggested.params[name] for name in found[0]}
+    return {name: suggested.params[name] for name in combinations[0]}
 
 
-def _frozen(space: Space, trial: Trial) -> Any:
-    drawn = {part.study_name: drawn_value(part, trial.settings[part.name]) for part in space}
-    return load_optuna().trial.create_trial(value=trial.score, params=drawn, distributions=distributions(space))
+def _frozen(space: Space, settings: Settings, **facts: Any) -> Any:
+    """Settings as a trial of Optuna's."""
+    drawn = {part.study_name: drawn_value(part, settings[part.name]) for part in space}
+    return load_optuna().trial.create_trial(params=drawn, distributions=distributions(space), **facts)
 
 
 # --- keeping -------------------------------------------------------------------------------------------------------
@@ -156,15 +158,10 @@ def _check_owner(path: Path, study: Any, search: Search) -> None:
 
 def start_trials(book: Book, space: Space, first: int, settings: Sequence[Settings], facts: Sequence[Settings]) -> None:
     """Enter the trials of a batch as running; those that are there already stay."""
-    optuna = load_optuna()
+    running = load_optuna().trial.TrialState.RUNNING
     for i in range(len(book.study.get_trials(deepcopy=False)) - first, len(settings)):
-        drawn = {part.study_name: drawn_value(part, settings[i][part.name]) for part in space}
-        book.study.add_trial(
-            optuna.trial.create_trial(
-                state=optuna.trial.TrialState.RUNNING, params=drawn, distributions=distributions(space),
-                user_attrs={"settings": settings[i], **facts[i]},
-            )
-        )  # fmt: skip
+        attrs = {"settings": settings[i], **facts[i]}
+        book.study.add_trial(_frozen(space, settings[i], state=running, user_attrs=attrs))
 
 
 def finish_trial(book: Book, number: int, score: Score, curve: Sequence[tuple[int, float]]) -> None:
@@ -195,16 +192,9 @@ def list_trials(book: Book) -> list[Trial]:
 
 
 def _trial(frozen: Any) -> Trial:
-    told = frozen.user_attrs
+    attrs = frozen.user_attrs
+    alike = ("stage", "settings", "pass_share", "worst_tenth", "steps_to_pass", "steps", "origin")
+    score = -math.inf if frozen.value is None else frozen.value
     return Trial(
-        number=frozen.number,
-        stage=told["stage"],
-        settings=told["settings"],
-        seeds=tuple(told["seeds"]),
-        score=-math.inf if frozen.value is None else frozen.value,
-        pass_share=told["pass_share"],
-        worst_tenth=told["worst_tenth"],
-        steps_to_pass=told["steps_to_pass"],
-        steps=told["steps"],
-        origin=told["origin"],
+        number=frozen.number, score=score, seeds=tuple(attrs["seeds"]), **{name: attrs[name] for name in alike}
     )

@@ -70,18 +70,9 @@ MAD4PG_SPACE: Space = (
 )
 """Of the whole family. The value range of a distribution belongs to a world: `PRESET_SPACES` has it."""
 
-_DOORS: Space = (
-    Range("gamma", 0.9, 0.99, from_one=True),
-    Range("ent_coef", 5e-3, 0.05, log=True),
-)
-_SWING: Space = (
-    Range("ent_coef", 0.0, 0.02),
-    Range("update_epochs", 1, 10, whole=True),
-)
-_TENNIS: Space = (
-    Range("vmax", 0.5, 4.0, log=True),
-    Range("anneal_max", 0.3, 3.0, log=True),
-)
+_DOORS: Space = (Range("gamma", 0.9, 0.99, from_one=True), Range("ent_coef", 5e-3, 0.05, log=True))
+_SWING: Space = (Range("ent_coef", 0.0, 0.02), Range("update_epochs", 1, 10, whole=True))
+_TENNIS: Space = (Range("vmax", 0.5, 4.0, log=True), Range("anneal_max", 0.3, 3.0, log=True))
 PRESET_SPACES: dict[str, Space] = {
     **dict.fromkeys(
         ("redblue", "redblue-honest", "redblue-1v1", "redblue-pair", "redblue-pair-random", "redblue-pair-honest"),

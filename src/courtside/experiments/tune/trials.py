@@ -145,13 +145,13 @@ def read_search(run_dir: str | Path) -> Search:
         raise CheckpointError(f"{run_dir} is not the folder of a search: it has no {SEARCH}.")
     try:
         record = json.loads(path.read_text())
-        found = int(record.pop("format"))
-        if found <= FORMAT:
+        version = int(record.pop("format"))
+        if version <= FORMAT:
             return _search(record)
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise CheckpointError(f"{path} cannot be read ({error}); it was changed by hand or damaged.") from error
     raise CheckpointError(
-        f"{path} has format {found}, but this courtside reads formats up to {FORMAT}. Update courtside to use this search."
+        f"{path} has format {version}, but this courtside reads formats up to {FORMAT}. Update courtside to use this search."
     )
 
 

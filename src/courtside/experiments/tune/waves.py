@@ -141,16 +141,17 @@ def train_batch(
     """
     files.make_folder(folder)
     files.remove_leftovers(folder)
-    found: dict[int, Columns] = {}
+    results: dict[int, Columns] = {}
     for number, wave in enumerate(make_waves(configs, programs.width)):
         path = folder / f"wave-{number:03d}.npz"
         if not path.exists():
             yield from _compile_wave(programs, configs[wave[0]])
             yield from _train_wave(programs, path, [configs[i] for i in wave], steps, names)
-        _remove_parts(path)
+        for leftover in (_state_path(path), _part_path(path)):  # of the wave under way, also where a kill left them
+            leftover.unlink(missing_ok=True)
         columns = read_columns(path)
-        found |= {i: {name: column[j] for name, column in columns.items()} for j, i in enumerate(wave)}
-    return [found[i] for i in range(len(configs))]
+        results |= {i: {name: column[j] for name, column in columns.items()} for j, i in enumerate(wave)}
+    return [results[i] for i in range(len(configs))]
 
 
 def _compile_wave(programs: Programs, config: Config) -> Generator[Chunk, None, None]:
@@ -169,18 +170,18 @@ def _train_wave(
     engine = program.engine
     engine.replace_members([*configs, *[configs[-1]] * (programs.width - len(configs))])
     state, update, pieces = _load(engine, path, len(configs))
-    every, told = config.eval_updates, [name for name in names if is_evaluation(name)]
+    every, evaluations = config.eval_updates, [name for name in names if is_evaluation(name)]
     saved = time.monotonic()
     while update < num_updates:
-        pause = every - update % every if every and told else MAX_CHUNK
+        pause = every - update % every if every and evaluations else MAX_CHUNK
         length, begun = min(program.length, num_updates - update, pause, MAX_CHUNK), time.perf_counter()
         state, rows = engine.run_chunk(state, length)
         seconds = time.perf_counter() - begun
         program.length = max(1, min(int(CHUNK_SECONDS * length / max(seconds, 1e-6)), 4 * length))
         update += length
-        if every and told:
+        if every and evaluations:
             is_due = update % every == 0 or update == num_updates
-            rows = rows | _evaluate(engine, state, update if is_due else None, told, length)
+            rows = rows | _evaluate(engine, state, update if is_due else None, evaluations, length)
         seconds = time.perf_counter() - begun
         pieces.append({name: rows[name][: len(configs)] for name in names if name in rows})
         if time.monotonic() - saved > SAVE_SECONDS and update < num_updates:
@@ -199,15 +200,15 @@ def _train_wave(
 
 def _evaluate(engine: PopulationEngine, state: Any, update: int | None, names: Sequence[str], length: int) -> Columns:
     """Columns of a chunk of `length` updates that tell of the evaluation after its last; None: there is none."""
-    found = {name: np.full((engine.num_members, length), np.nan, np.float32) for name in names}
+    columns = {name: np.full((engine.num_members, length), np.nan, np.float32) for name in names}
     if update is not None:
         run = engine.configs[0].run
         seeds = [evaluation_seed(config.run.seed, update) for config in engine.configs]
         for i, episodes in enumerate(engine.play(state, seeds, run.eval_episodes, run.eval_deterministic)):
             metrics = evaluation_metrics(episodes)
             for name in names:
-                found[name][i, -1] = metrics.get(name, np.nan)
-    return found
+                columns[name][i, -1] = metrics.get(name, np.nan)
+    return columns
 
 
 def _state_path(path: Path) -> Path:
@@ -227,18 +228,12 @@ def _save(path: Path, members: Sequence[TrainState], update: int, pieces: list[C
     checkpoint.save(_state_path(path), tuple(members), {"update": update})
 
 
-def _remove_parts(path: Path) -> None:
-    """What was kept while a wave was under way; a kill may have left it beside the finished wave."""
-    for leftover in (_state_path(path), _part_path(path)):
-        leftover.unlink(missing_ok=True)
-
-
 def _load(engine: PopulationEngine, path: Path, count: int) -> tuple[Any, int, list[Columns]]:
     """State, updates done and columns of the wave under way; the members' start where nothing was saved."""
     if not (_state_path(path).exists() and _part_path(path).exists()):
         return engine.init(), 0, []
-    found, meta = checkpoint.load(_state_path(path), (engine.template(),) * count)
-    state = engine.stack([*found, *[found[-1]] * (engine.num_members - count)])
+    states, meta = checkpoint.load(_state_path(path), (engine.template(),) * count)
+    state = engine.stack([*states, *[states[-1]] * (engine.num_members - count)])
     columns = read_columns(_part_path(path))
     update = int(meta["update"])
     return state, update, [{name: column[:, :update] for name, column in columns.items()}]
@@ -256,8 +251,8 @@ def _write_columns(path: Path, pieces: list[Columns]) -> None:
 def read_columns(path: Path) -> Columns:
     """The columns of a wave, one array [members, updates] per metric."""
     try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as found:
-            return {name.replace("|", "/"): found[name] for name in found.files}
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
+            return {name.replace("|", "/"): file[name] for name in file.files}
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
         raise CheckpointError(
             f"{path} cannot be read: it was damaged or removed. Delete it; `courtside resume` then trains that part again."

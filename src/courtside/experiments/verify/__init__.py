@@ -70,19 +70,13 @@ def hold_against(
     _refuse(config, band, num_seeds, false_alarms)
     seeds = fresh_seeds(band, num_seeds, first_seed)
     start = time.perf_counter()
-    found = train_first_part(config, seeds, band.ends, on_progress)
-    results = compare(band.first, found, false_alarms)
+    fresh = train_first_part(config, seeds, band.ends, on_progress)
+    results = compare(band.first, fresh, false_alarms)
     return Report(
-        preset=band.preset,
-        passed=all(result.passed for result in results),
-        seeds=tuple(seeds),
-        num_band_seeds=len(band.seeds),
-        num_updates=band.ends[-1],
-        batch_size=config.batch_size,
-        ends=band.ends,
-        results=tuple(results),
-        seconds=time.perf_counter() - start,
-    )
+        preset=band.preset, passed=all(result.passed for result in results), seeds=tuple(seeds),
+        num_band_seeds=len(band.seeds), num_updates=band.ends[-1], batch_size=config.batch_size, ends=band.ends,
+        results=tuple(results), seconds=time.perf_counter() - start,
+    )  # fmt: skip
 
 
 def _refuse(config: Config, band: Band, num_seeds: int, false_alarms: float) -> None:

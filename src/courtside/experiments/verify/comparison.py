@@ -67,9 +67,9 @@ def compare(band: Seeds, fresh: Seeds, false_alarms: float = FALSE_ALARMS) -> li
     """One result per metric of the band, in its order."""
     faults: dict[str, Fault | None] = {name: _fault(name, band[name], fresh.get(name)) for name in band}
     sound = [name for name in band if faults[name] is None and _usable(band[name]).any()]
-    found = _test(band, {name: fresh[name] for name in sound}, false_alarms) if sound else {}
+    tested = _test(band, {name: fresh[name] for name in sound}, false_alarms) if sound else {}
     faulty = {name: _faulty_result(name, fault, band[name], fresh) for name, fault in faults.items() if fault}
-    return [(faulty | found)[name] for name in band if name in faulty or name in found]
+    return [(faulty | tested)[name] for name in band if name in faulty or name in tested]
 
 
 def _usable(values: np.ndarray) -> np.ndarray:
@@ -81,10 +81,10 @@ def _fault(name: str, band: np.ndarray, fresh: np.ndarray | None) -> Fault | Non
     """What needs no test: a metric that is gone, without values, or not a number."""
     if fresh is None:
         return "missing"
-    seen = fresh[:, _usable(band)]
-    if not is_per_episode(name) and not np.isfinite(seen).all():
+    values = fresh[:, _usable(band)]
+    if not is_per_episode(name) and not np.isfinite(values).all():
         return "broken"
-    absent = (~np.isfinite(seen)).sum(axis=0)
+    absent = (~np.isfinite(values)).sum(axis=0)
     return "missing" if np.any((absent >= 3) & (absent > len(fresh) / 2)) else None
 
 
@@ -114,8 +114,10 @@ def _test(band: Seeds, fresh: Seeds, false_alarms: float) -> dict[str, MetricRes
         p_value = as_strange / len(labels) if is_complete else (as_strange + 1) / (len(labels) + 1)
         cell = max((i for i in own if cells.owner[i][1] is not None), key=lambda i: true[i])
         point = int(cells.owner[cell][1] or 0)
-        found = _result(name, point, band[name][:, point], fresh[name][:, point], critical)
-        results[name] = _judge(found, p_value, false_alarms)
+        result = _result(name, point, band[name][:, point], fresh[name][:, point], critical)
+        is_strange = p_value <= false_alarms
+        direction: Direction = result.direction if is_strange else "inside"
+        results[name] = replace(result, passed=not is_strange, direction=direction, p_value=p_value)
     return results
 
 
@@ -127,12 +129,6 @@ def _result(name: str, point: int, usual: np.ndarray, here: np.ndarray, critical
     distance = abs(gap) / error if error > 0 else (0.0 if gap == 0 else math.inf)
     direction: Direction = "above" if gap > 0 else "below"
     return MetricResult(name, True, direction, point, value, *limits(usual, len(here), critical), distance, 1.0)
-
-
-def _judge(result: MetricResult, p_value: float, false_alarms: float) -> MetricResult:
-    if p_value <= false_alarms:
-        return replace(result, passed=False, p_value=p_value)
-    return replace(result, direction="inside", p_value=p_value)
 
 
 def limits(usual: Float[np.ndarray, "seeds"], num_fresh: int, critical: float) -> tuple[float, float]:

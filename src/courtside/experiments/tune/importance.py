@@ -68,8 +68,9 @@ def _ped_anova(axes: Sequence[Axis], scores: Sequence[float]) -> dict[str, float
         warnings.simplefilter("ignore")  # Optuna calls parts of it experimental
         study = optuna.create_study(direction="maximize", storage=None)
         for i, score in enumerate(scores):
-            places = {axis: float(axis.places[i]) for axis in axes}
-            params = {axis.name: axis.words[int(place)] if axis.words else place for axis, place in places.items()}
+            params = {
+                axis.name: axis.words[int(axis.places[i])] if axis.words else float(axis.places[i]) for axis in axes
+            }
             study.add_trial(optuna.trial.create_trial(params=params, distributions=distributions, value=score))
         evaluator = optuna.importance.PedAnovaImportanceEvaluator(target_quantile=GOOD)
         return dict(optuna.importance.get_param_importances(study, evaluator=evaluator, normalize=False))

@@ -75,13 +75,8 @@ class WorldTrial:
 
     @cached_property
     def recorded(self) -> Recorded:
-        return jax.tree.map(
-            np.asarray, compare.without_keys(jax.jit(_record, static_argnums=(0, 2))(*self._record_args))
-        )
-
-    @property
-    def _record_args(self) -> tuple[_Same, PRNGKeyArray, int]:
-        return _Same(self.env), self.keys[3], self.steps
+        record = jax.jit(_record, static_argnums=(0, 2))(_Same(self.env), self.keys[3], self.steps)
+        return jax.tree.map(np.asarray, compare.without_keys(record))
 
 
 class TracedTrial(WorldTrial):
@@ -160,21 +155,21 @@ def _check_spec(trial: WorldTrial) -> Iterator[Fault | str]:
 
 
 def _check_reset(trial: WorldTrial) -> Iterator[Fault | str]:
-    found = trial.first
-    if not isinstance(found, tuple) or len(found) != 2:
-        yield Fault(f"reset returned {type(found).__name__}", "the pair (state, obs)", "Return both.")
+    result = trial.first
+    if not isinstance(result, tuple) or len(result) != 2:
+        yield Fault(f"reset returned {type(result).__name__}", "the pair (state, obs)", "Return both.")
         return
-    state, obs = found
+    state, obs = result
     yield from check_spaces.state_faults("reset", state)
     yield from check_spaces.obs_faults("obs of reset", trial.env.spec, obs)
 
 
 def _check_step(trial: WorldTrial) -> Iterator[Fault | str]:
-    found = trial.second
-    if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], TimeStep):
+    result = trial.second
+    if not isinstance(result, tuple) or len(result) != 2 or not isinstance(result[1], TimeStep):
         yield Fault("step returned something else", "the pair (state, TimeStep)", "Build it with make_timestep.")
         return
-    state, timestep = found
+    state, timestep = result
     yield from check_spaces.state_faults("step", state)
     yield from check_spaces.timestep_faults(trial.env.spec, timestep)
 

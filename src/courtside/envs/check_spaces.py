@@ -82,10 +82,10 @@ def leaves(space: Space, value: Any, path: str = "") -> Iterator[tuple[str, Any,
 
 def obs_faults(what: str, spec: EnvSpec, obs: Any) -> Iterator[Fault]:
     """Each part has the shape [A, ...] and the dtype of its space, and there are no others."""
-    found = list(leaves(spec.observation, obs))
-    for path, space, leaf in found:
+    parts = list(leaves(spec.observation, obs))
+    for path, space, leaf in parts:
         yield from _array_faults(f"{what}{path}", leaf, (spec.num_agents, *space.shape), space.dtype)
-    if len(jax.tree.leaves(obs)) > len(found):
+    if len(jax.tree.leaves(obs)) > len(parts):
         yield Fault(
             f"{what} has parts that the observation space does not name", "the parts of the space", "Drop them."
         )

@@ -27,10 +27,6 @@ def _uniform(key: PRNGKeyArray, low: float, high: float, size: int) -> Float[Arr
     return jax.random.uniform(key, (size,), jnp.float32, low, high)
 
 
-def _never() -> Array:
-    return jnp.zeros(1, jnp.bool_)
-
-
 def _wrap_angle(angle: Float[Array, ""]) -> Float[Array, ""]:
     """The same angle in -π .. π."""
     return angle - 2 * math.pi * jnp.floor(angle / (2 * math.pi) + 0.5)
@@ -223,7 +219,7 @@ class Pendulum:
         cost = angle**2 + 0.1 * speed**2 + 0.001 * torque**2
         speed = jnp.clip(speed + 0.05 * (15 * jnp.sin(angle) + 3 * torque), -8, 8)
         state = jnp.stack([_wrap_angle(angle + 0.05 * speed), speed])
-        return state, make_timestep(_pendulum_obs(state), -cost[None], _never())
+        return state, make_timestep(_pendulum_obs(state), -cost[None], jnp.zeros(1, jnp.bool_))
 
     def render(self, state: Float[Array, "2"]) -> UInt8[Array, "h w 3"]:
         return classic_rendering.draw_pendulum(state)

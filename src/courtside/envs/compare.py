@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -45,8 +44,4 @@ def _all_leaves(a: Any, b: Any, same: Callable[[np.ndarray, np.ndarray], bool]) 
 
 def where(condition: np.ndarray, if_true: Any, if_false: Any) -> Any:
     """Per leading index, the leaves of one pytree or the other."""
-    return jax.tree.map(functools.partial(_leaf_where, condition), if_true, if_false)
-
-
-def _leaf_where(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.where(condition.reshape(-1, *(1,) * (x.ndim - 1)), x, y)
+    return jax.tree.map(lambda x, y: np.where(condition.reshape(-1, *(1,) * (x.ndim - 1)), x, y), if_true, if_false)

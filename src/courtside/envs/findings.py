@@ -59,11 +59,11 @@ def run_in_order(checks: Sequence[Check], trial: Any) -> list[CheckResult]:
 def _run(check: Check, trial: Any) -> CheckResult:
     """An exception is a fault too: any of the user's code may raise."""
     try:
-        found = list(check.run(trial))
+        outcomes = list(check.run(trial))
     except Exception as error:
-        found = [Fault(f"it raised {one_line(error)}", "no error", "Mend that first; see docs/environments.md.")]
-    faults = tuple(f for f in found if isinstance(f, Fault))
-    return CheckResult(check.name, check.about, faults, tuple(n for n in found if isinstance(n, str)))
+        outcomes = [Fault(f"it raised {one_line(error)}", "no error", "Mend that first; see docs/environments.md.")]
+    faults = tuple(f for f in outcomes if isinstance(f, Fault))
+    return CheckResult(check.name, check.about, faults, tuple(n for n in outcomes if isinstance(n, str)))
 
 
 def one_line(error: Exception, limit: int = 200) -> str:

@@ -151,7 +151,10 @@ class WithOpponents(eqx.Module):
         world_key, *words = jnp.split(drawn, list(itertools.accumulate([KEY_WORDS, *sizes]))[:-1])
         joint, memories = self._joint_action(state, action, words)
         inner, timestep = self.world.step(state.inner, joint, as_key(world_key))
-        return OpponentState(inner, timestep.obs, memories), self._cut(timestep)
+        # What the world wants logged is everybody's.
+        parts = (timestep.obs, timestep.reward, timestep.terminated, timestep.truncated, timestep.final_obs)
+        shown = TimeStep(*map(self._of_learners, parts), info=timestep.info)
+        return OpponentState(inner, timestep.obs, memories), shown
 
     def _joint_action(self, state: OpponentState, action: Array, words: list[Words]) -> tuple[Array, tuple[Any, ...]]:
         """Everybody's actions in the order of the world, and what the opponents remember now."""
@@ -167,12 +170,6 @@ class WithOpponents(eqx.Module):
                 row = opponent.act(self.world, state.inner, obs, i, words[i])
             rows.append(row.astype(action.dtype))
         return jnp.stack(rows), tuple(memories)
-
-    def _cut(self, timestep: TimeStep) -> TimeStep:
-        """What the learners get back; what the world wants logged is everybody's."""
-        parts = (timestep.obs, timestep.reward, timestep.terminated, timestep.truncated, timestep.final_obs)
-        obs, reward, terminated, truncated, final_obs = map(self._of_learners, parts)
-        return TimeStep(obs, reward, terminated, truncated, final_obs, timestep.info)
 
     def _of_learners(self, tree: PyTree) -> PyTree:
         """The learners' rows of arrays `[A, ...]`."""

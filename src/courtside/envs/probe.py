@@ -299,7 +299,7 @@ class TimeLimit:
 
     def value_if_ended(self, obs: Float[Array, "1 1"], gamma: float) -> Float[Array, "1"]:
         """The mistaken value (at λ = 1): the few rewards before the cut, averaged over where the agent may stand."""
-        sums = [(1 - gamma**left) / (1 - gamma) for left in range(1, self._limit)]
+        sums = [(1 - gamma**left) / (1 - gamma) for left in range(1, self.spec.time_limit or 1)]
         later = sum(sums) / len(sums)
         return jnp.where(obs[:, 0] > 0, later, -1 + gamma * sums[-1]).astype(jnp.float32)
 
@@ -308,10 +308,6 @@ class TimeLimit:
 
     def probe_obs(self) -> Float[Array, "N 1 1"]:
         return jnp.array([[[-1]], [[1]]], jnp.float32)
-
-    @property
-    def _limit(self) -> int:
-        return self.spec.time_limit or 1
 
 
 PROBES: tuple[type[Probe], ...] = (

@@ -56,7 +56,7 @@ def step_episode(
     ended = jnp.all(done)
     going_on = (EpisodeState(inner, episode_return, length, done), timestep.obs)
     begun = fresh if isinstance(fresh, tuple) else _count_from_zero(env, *begin_next(env, inner, fresh))
-    next_state, obs = _select(ended, begun, going_on)
+    next_state, obs = jax.tree.map(lambda a, b: jax.lax.select(jnp.broadcast_to(ended, a.shape), a, b), begun, going_on)
     timestep = TimeStep(
         obs, timestep.reward, timestep.terminated, timestep.truncated, timestep.final_obs, timestep.info
     )
@@ -81,8 +81,3 @@ def apply_score_cap(score_cap: float | None, timestep: TimeStep, earned: Float[A
 def _cut(timestep: TimeStep, when: Bool[Array, ""]) -> TimeStep:
     truncated = timestep.truncated | (when & ~timestep.terminated)
     return TimeStep(timestep.obs, timestep.reward, timestep.terminated, truncated, timestep.final_obs, timestep.info)
-
-
-def _select(condition: Array, if_true: Any, if_false: Any) -> Any:
-    """Choose between two pytrees of one shape, leaf by leaf; random keys among the leaves are allowed."""
-    return jax.tree.map(lambda a, b: jax.lax.select(jnp.broadcast_to(condition, a.shape), a, b), if_true, if_false)

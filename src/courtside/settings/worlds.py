@@ -114,7 +114,7 @@ def world_options(name: str) -> tuple[Option, ...]:
     """What a world of ours can be told."""
     entry = find_entry(name)
     if entry.group == MULTIGRID:
-        return _load_own("courtside.envs.multigrid.option_list:list_options")(name)
+        return _load_own("courtside.envs.multigrid.build:list_options")(name)
     return signature_options(_load_own(entry.target))
 
 

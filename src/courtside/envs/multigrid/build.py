@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal, get_type_hints
 
-from courtside.envs.multigrid.catalogue import Listing
+from courtside.envs.multigrid.catalogue import Listing, find
 from courtside.envs.multigrid.encodings import ENCODINGS
 from courtside.envs.multigrid.observation import view_fault
 from courtside.envs.multigrid.rules import GridOptions
@@ -22,7 +22,7 @@ from courtside.envs.multigrid.worlds.locked_hallway import LockedHallway
 from courtside.envs.multigrid.worlds.playground import Playground
 from courtside.envs.multigrid.worlds.red_blue_doors import RedBlueDoors
 from courtside.errors import ConfigError
-from courtside.settings.values import Option, read_options
+from courtside.settings.values import Option, field_docs, read_options
 
 KINDS: dict[str, Any] = {
     "empty": Empty,
@@ -63,10 +63,16 @@ EVEN = {("red-blue-doors", "size"), ("locked-hallway", "num_rooms")}
 HIDDEN = ("teams", "version", "pickup")
 """Fields that make the variant what it is; other listings have other values."""
 
+MODES = {
+    "mode": ("faithful", "faithful: as the original is, its mistakes included; fixed: all of them mended."),
+    "homework": (2, "Which homework's settings an id of the course has."),
+}
+"""Options that stand for several others -> default and meaning."""
 
-def build(listing: Listing, asked: Mapping[str, Any]) -> GridWorld | JointWorld:
+
+def build(listing: Listing, words: Mapping[str, Any]) -> GridWorld | JointWorld:
     """The world of a listing, with the user's options over the registered ones and switches over the mode."""
-    kind, given = KINDS[listing.kind], _read(listing, asked)
+    kind, given = KINDS[listing.kind], _read(listing, words)
     settings = _registered(listing, kind, given.pop("homework", 2), given.pop("mode", "faithful")) | given
     rules = kind(**{name: value for name, value in settings.items() if name in _fields(kind)})
     options = dataclasses.replace(
@@ -104,12 +110,12 @@ def _fields(kind: Any) -> dict[str, Any]:
     return {f.name: types[f.name] for f in dataclasses.fields(kind) if f.init}
 
 
-def _read(listing: Listing, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _read(listing: Listing, words: Mapping[str, Any]) -> dict[str, Any]:
     """The options under our names and in their types, each within its limits."""
     kinds = option_kinds(listing)
-    ours = {name: SYNONYMS.get(name.lower().replace("-", "_"), name) for name in asked}
-    told = {ours[name] if ours[name] in kinds else name: value for name, value in asked.items()}
-    given = read_options(listing.name, [Option(name, kind, None) for name, kind in kinds.items()], told)
+    ours = {name: SYNONYMS.get(name.lower().replace("-", "_"), name) for name in words}
+    renamed = {ours[name] if ours[name] in kinds else name: value for name, value in words.items()}
+    given = read_options(listing.name, [Option(name, kind, None) for name, kind in kinds.items()], renamed)
     for name, value in given.items():
         _check_number(listing, name, value)
     return given
@@ -145,3 +151,24 @@ def _check_room(listing: Listing, rules: Any) -> None:
             f"{listing.name} was asked for {rules.num_agents} agents, but it has only {rules.capacity} free cells to "
             "start on; ask for fewer or a larger grid."
         )
+
+
+# --- what there is to tell ------------------------------------------------------------------------------------------
+
+
+def list_options(name: str) -> tuple[Option, ...]:
+    """All that a world can be told; a switch given on its own beats the mode."""
+    listing = find(name)
+    world = build(listing, {})
+    docs = {option: text for option, (_, text) in MODES.items()}
+    docs |= field_docs(GridOptions) | field_docs(KINDS[listing.kind])
+    return tuple(
+        Option(option, kind, _default(world, option), docs.get(option, ""))
+        for option, kind in option_kinds(listing).items()
+    )
+
+
+def _default(world: Any, option: str) -> Any:
+    if option in MODES:
+        return MODES[option][0]
+    return getattr(world.rules if hasattr(world.rules, option) else world.options, option)

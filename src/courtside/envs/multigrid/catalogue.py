@@ -79,166 +79,97 @@ LISTINGS: tuple[Listing, ...] = (
     ),
     *(
         _standard(
-            f"empty-random-{n}x{n}",
-            f"Empty-Random-{n}x{n}",
-            f"reach the goal of an empty {n} x {n} room from anywhere",
-            "empty",
-            size=n,
-            random_start=True,
+            f"empty-random-{n}x{n}", f"Empty-Random-{n}x{n}",
+            f"reach the goal of an empty {n} x {n} room from anywhere", "empty", size=n, random_start=True,
         )
         for n in (5, 6)
     ),
     _standard(
-        "blocked-unlock-pickup",
-        "BlockedUnlockPickup",
-        "move the ball, unlock the door, take the box",
+        "blocked-unlock-pickup", "BlockedUnlockPickup", "move the ball, unlock the door, take the box",
         "blocked-unlock-pickup",
     ),
     *(
         _standard(
-            f"red-blue-doors-{n}x{n}",
-            f"RedBlueDoors-{n}x{n}",
-            "open the red door, then the blue one",
-            "red-blue-doors",
-            size=n,
+            f"red-blue-doors-{n}x{n}", f"RedBlueDoors-{n}x{n}", "open the red door, then the blue one",
+            "red-blue-doors", size=n,
         )
         for n in (6, 8)
     ),
     *(
         _standard(
-            f"locked-hallway-{n}rooms",
-            f"LockedHallway-{n}Rooms",
-            f"unlock {n} rooms, each key behind the last",
-            "locked-hallway",
-            num_rooms=n,
+            f"locked-hallway-{n}rooms", f"LockedHallway-{n}Rooms", f"unlock {n} rooms, each key behind the last",
+            "locked-hallway", num_rooms=n,
         )
         for n in (2, 4, 6)
     ),
     _standard("playground", "Playground", "nine rooms full of things and no task", "playground"),
     _course("redblue-free", "v2-DTDE-Red-Single", "fetch the key, open the red door", **_V2),
     _course(
-        "redblue",
-        "v2-DTDE-Red-Single-with-Obsticle",
-        "fetch the key, move the ball away, open the red door",
-        has_obstacle=True,
-        **_V2,
+        "redblue", "v2-DTDE-Red-Single-with-Obsticle", "fetch the key, move the ball away, open the red door",
+        has_obstacle=True, **_V2,
     ),
     _course("redblue-v3-free", "v3-DTDE-Red-Single", "redblue-free with missions and a smaller view"),
     _course(
-        "redblue-v3", "v3-DTDE-Red-Single-with-Obsticle", "redblue with missions and a smaller view", has_obstacle=True
+        "redblue-v3", "v3-DTDE-Red-Single-with-Obsticle", "redblue with missions and a smaller view", has_obstacle=True,
     ),
     _course("redblue-pair", "v3-CTDE-Red", "two red agents share key, ball and door", homework_3=_RANDOM, **_PAIR),
     _course("redblue-pair-dtde", "v3-DTDE-Red", "redblue-pair under its other id", homework_3=_RANDOM, **_PAIR),
     _course("redblue-pair-joint", "v3-CTCE-Red", "redblue-pair with one mind for both", homework_3=_RANDOM, **_PAIR),
     _course(
-        "redblue-pair-eval",
-        "v3-CTDE-Red-Eval",
-        "redblue-pair, keys anywhere, 300 steps",
-        homework_3=_SHORTER,
-        randomization=True,
-        max_steps=300,
-        **_PAIR,
+        "redblue-pair-eval", "v3-CTDE-Red-Eval", "redblue-pair, keys anywhere, 300 steps", homework_3=_SHORTER,
+        randomization=True, max_steps=300, **_PAIR,
     ),
     _course(
-        "redblue-pair-dtde-eval",
-        "v3-DTDE-Red-Eval",
-        "redblue-pair-eval under its other id",
-        randomization=True,
-        max_steps=300,
-        **_PAIR,
+        "redblue-pair-dtde-eval", "v3-DTDE-Red-Eval", "redblue-pair-eval under its other id", randomization=True,
+        max_steps=300, **_PAIR,
     ),
     _course(
-        "redblue-pair-joint-eval",
-        "v3-CTCE-Red-Eval",
-        "redblue-pair-eval with one mind for both",
-        homework_3=_SHORTER,
-        randomization=True,
-        max_steps=300,
-        **_PAIR,
+        "redblue-pair-joint-eval", "v3-CTCE-Red-Eval", "redblue-pair-eval with one mind for both", homework_3=_SHORTER,
+        randomization=True, max_steps=300, **_PAIR,
     ),
     _course("redblue-1v1", "v3-DTDE-1v1", "red against blue: open your door or hit the other", **_DUEL, **_RANDOM),
     _course("redblue-1v1-joint", "v3-CTCE-1v1", "redblue-1v1 as a game of two teams", **_DUEL, **_RANDOM),
     _course(
-        "redblue-2v2",
-        "v3-DTDE-2v2",
-        "two against two, with balls and hits",
-        has_obstacle=True,
-        death_match=True,
+        "redblue-2v2", "v3-DTDE-2v2", "two against two, with balls and hits", has_obstacle=True, death_match=True,
         **_FOUR,
     ),
     _course(
-        "redblue-2v2-joint",
-        "v3-CTCE-2v2",
-        "redblue-2v2 with one mind per team",
-        has_obstacle=True,
-        death_match=True,
+        "redblue-2v2-joint", "v3-CTCE-2v2", "redblue-2v2 with one mind per team", has_obstacle=True, death_match=True,
         **_FOUR,
     ),
     _course(
-        "redblue-2v2-peaceful",
-        "v3-CTDE-2v2",
-        "two against two, with balls, nobody can be hit",
-        has_obstacle=True,
+        "redblue-2v2-peaceful", "v3-CTDE-2v2", "two against two, with balls, nobody can be hit", has_obstacle=True,
         **_FOUR,
     ),
     _course(
-        "redblue-2v2-death-match",
-        "v3-DTDE-2v2-Death-Match",
-        "two against two, with hits, no balls",
-        death_match=True,
+        "redblue-2v2-death-match", "v3-DTDE-2v2-Death-Match", "two against two, with hits, no balls", death_match=True,
         **_FOUR,
     ),
     _course(
-        "redblue-2v2-death-match-ctde",
-        "v3-CTDE-2v2-Death-Match",
-        "redblue-2v2-death-match under its other id",
-        death_match=True,
-        **_FOUR,
+        "redblue-2v2-death-match-ctde", "v3-CTDE-2v2-Death-Match", "redblue-2v2-death-match under its other id",
+        death_match=True, **_FOUR,
     ),
     _course(
-        "redblue-2v2-death-match-joint",
-        "v3-CTCE-2v2-Death-Match",
-        "redblue-2v2-death-match with one mind per team",
-        death_match=True,
-        **_FOUR,
+        "redblue-2v2-death-match-joint", "v3-CTCE-2v2-Death-Match", "redblue-2v2-death-match with one mind per team",
+        death_match=True, **_FOUR,
     ),
     _course(
-        "redblue-1v1-eval",
-        "v3-DTDE-1v1-Eval",
-        "redblue-1v1 with the keys at their places",
-        teams=_blue_first(1),
+        "redblue-1v1-eval", "v3-DTDE-1v1-Eval", "redblue-1v1 with the keys at their places", teams=_blue_first(1),
         **_DUEL,
     ),
     _course(
-        "redblue-1v1-death-match",
-        "v3-DTDE-1v1-Death_Match",
-        "red against blue, keys out of reach: hit the other",
-        teams=_blue_first(1),
-        has_obstacle=True,
-        unreachable_keys=True,
-        **_DUEL,
+        "redblue-1v1-death-match", "v3-DTDE-1v1-Death_Match", "red against blue, keys out of reach: hit the other",
+        teams=_blue_first(1), has_obstacle=True, unreachable_keys=True, **_DUEL,
     ),
     _course(
-        "redblue-1v1-death-match-eval",
-        "v3-DTDE-1v1-Death_Match-Eval",
-        "redblue-1v1-death-match in 100 steps",
-        teams=_blue_first(1),
-        has_obstacle=True,
-        unreachable_keys=True,
-        **(_DUEL | _SHORTER),
+        "redblue-1v1-death-match-eval", "v3-DTDE-1v1-Death_Match-Eval", "redblue-1v1-death-match in 100 steps",
+        teams=_blue_first(1), has_obstacle=True, unreachable_keys=True, **(_DUEL | _SHORTER),
     ),
     _course(
-        "redblue-2v2-joint-eval",
-        "v3-CTCE-2v2-Eval",
-        "redblue-2v2-joint, keys anywhere, 300 steps",
-        teams=_blue_first(2),
-        has_obstacle=True,
-        death_match=True,
-        randomization=True,
-        max_steps=300,
-        **_FOUR,
+        "redblue-2v2-joint-eval", "v3-CTCE-2v2-Eval", "redblue-2v2-joint, keys anywhere, 300 steps",
+        teams=_blue_first(2), has_obstacle=True, death_match=True, randomization=True, max_steps=300, **_FOUR,
     ),
-)
+)  # fmt: skip
 
 
 def entries() -> tuple[Listing, ...]:
@@ -251,8 +182,8 @@ def find(name: str) -> Listing:
     for listing in LISTINGS:
         if name == listing.name or name in listing.aliases:
             return listing
-    known = [n for listing in LISTINGS for n in (listing.name, *listing.aliases)]
-    raise ConfigError(unknown_name("grid world", name, known, "courtside envs"))
+    names = [n for listing in LISTINGS for n in (listing.name, *listing.aliases)]
+    raise ConfigError(unknown_name("grid world", name, names, "courtside envs"))
 
 
 def make(name: str, **options: Any) -> Any:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, UInt8
+from jaxtyping import Array, UInt8
 
 from courtside.envs.multigrid.objects import CODE, Type, agent_codes, colour_of, shown, state_of, type_of
 from courtside.envs.multigrid.observation import draw_agents, view
@@ -68,11 +68,8 @@ def _kinds_space(rules: Rules, options: GridOptions) -> Space:
 
 
 def _kinds(rules: Rules, options: GridOptions, state: GridState) -> Obs:
-    return {"cells": _kinds_of(rules.alphabet, options, view(rules, options, state))} | _rest(rules, state, 2)
-
-
-def _kinds_of(alphabet: tuple[int, ...], options: GridOptions, codes: Int[Array, "A cells"]) -> UInt8[Array, "A V V"]:
-    return jnp.asarray(kind_table(alphabet))[codes].reshape(-1, *_square(options))
+    kinds = jnp.asarray(kind_table(rules.alphabet))[view(rules, options, state)]
+    return {"cells": kinds.reshape(-1, *_square(options))} | _rest(rules, state, 2)
 
 
 def _blurred_space(rules: Rules, options: GridOptions) -> Space:
@@ -113,9 +110,9 @@ def _one_hot_space(rules: Rules, options: GridOptions) -> Space:
 
 def _one_hot(rules: Rules, options: GridOptions, state: GridState) -> Obs:
     """Type, colour and state of every cell, one flag each."""
-    seen = image(rules, options, state)
+    triples = image(rules, options, state)
     sizes = (NUM_TYPES, NUM_COLOURS, num_states(rules))
-    flags = [seen[..., i, None] == jnp.arange(n, dtype=jnp.uint8).reshape(1, 1, 1, n) for i, n in enumerate(sizes)]
+    flags = [triples[..., i, None] == jnp.arange(n, dtype=jnp.uint8).reshape(1, 1, 1, n) for i, n in enumerate(sizes)]
     return {"image": jnp.concatenate(flags, axis=-1).astype(jnp.uint8)} | _rest(rules, state, 1)
 
 

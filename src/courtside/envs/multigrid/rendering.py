@@ -125,8 +125,8 @@ def describe_text(world: Any, state: GridState, coloured: bool = True) -> str:
     for a in sorted(range(len(position)), key=lambda a: not out[a]):  # those in the game cover those that are out
         looks[position[a]] = (AGENTS_OUT if out[a] else AGENTS)[direction[a]], rules.agent_colours[a]
     write = _coloured_cell if coloured else _plain_cell
-    seen = np.asarray(seen_cells(world, state)).tolist()
-    cells = [write(*look, is_seen) for look, is_seen in zip(looks, seen, strict=True)]
+    sight = np.asarray(seen_cells(world, state)).tolist()
+    cells = [write(*look, is_seen) for look, is_seen in zip(looks, sight, strict=True)]
     return "\n".join(["".join(cells[y :: rules.height]) for y in range(rules.height)] + _agent_lines(rules, state))
 
 
@@ -154,8 +154,8 @@ def _agent_lines(rules: Any, state: GridState) -> list[str]:
     lines = []
     for name, thing, mission in zip(rules.agent_names, carried, missions, strict=True):
         hand = [f"carries a {describe_thing(thing)}"] if thing else []
-        told = [f"is told: {mission}"] if mission else []
-        lines += [f"{name} {' and '.join(hand + told)}"] if hand or told else []
+        tasks = [f"is told: {mission}"] if mission else []
+        lines += [f"{name} {' and '.join(hand + tasks)}"] if hand or tasks else []
     return lines
 
 

@@ -44,21 +44,9 @@ from courtside.types import make_key
 TOLERANCE = 1e-6
 CHUNK = 1280
 """Episodes are padded to a multiple of this, so that a world is compiled once whatever their lengths."""
-SHOWN_ALWAYS = ("grid", "object_grid", "agents", "carried", "image", "direction", "mission", "mission_number")
-"""Compared at the start too; the rest belongs to a step."""
 REQUIRED = (
-    "grid",
-    "agents",
-    "carried",
-    "box_contents",
-    "action",
-    "order",
-    "reward",
-    "terminated",
-    "truncated",
-    "image",
-    "direction",
-)
+    "grid", "agents", "carried", "box_contents", "action", "order", "reward", "terminated", "truncated", "image", "direction",
+)  # fmt: skip
 DEEPEST = 2
 """A thing in a box in a box is as deep as a cell can say."""
 OPTIONS = {
@@ -183,15 +171,8 @@ def start(world: GridWorld, trace: Recording) -> GridState:
     """The recorded first state, with what the rules remember at a start."""
     state = _blank_state(world)
     agents, height = trace.arrays["agents"][0].astype(np.int32), world.rules.height
-    state = eqx.tree_at(
-        lambda s: (s.cells, s.position, s.direction),
-        state,
-        (
-            jnp.asarray(_packed_grid(trace)),
-            jnp.asarray(agents[:, 3] * height + agents[:, 4]),
-            jnp.asarray(agents[:, 2]),
-        ),
-    )
+    parts = (_packed_grid(trace), agents[:, 3] * height + agents[:, 4], agents[:, 2])
+    state = eqx.tree_at(lambda s: (s.cells, s.position, s.direction), state, tuple(map(jnp.asarray, parts)))
     if "mission" not in trace.arrays:
         return state
     mission, number = (jnp.asarray(trace.arrays[n][0], jnp.int32) for n in ("mission", "mission_number"))
@@ -261,13 +242,10 @@ def _picture(world: GridWorld, state: GridState, seen: GridState) -> dict[str, A
         "image": image(rules, options, seen),
         "direction": seen.direction,
     }
-    return picture | (_course_picture(world, state, seen) if isinstance(rules, Competitive) else {})
-
-
-def _course_picture(world: GridWorld, state: GridState, seen: GridState) -> dict[str, Array]:
-    told = {"mission": seen.extra.mission, "mission_number": seen.extra.number, "ball_discount": state.extra.discount}
-    twice = ENCODINGS["double-one-hot"].write(world.rules, world.options, seen)
-    return told | {"cleanrl_obs": twice[0]}
+    if not isinstance(rules, Competitive):
+        return picture
+    memory = {"mission": seen.extra.mission, "mission_number": seen.extra.number, "ball_discount": state.extra.discount}
+    return picture | memory | {"cleanrl_obs": ENCODINGS["double-one-hot"].write(rules, options, seen)[0]}
 
 
 def replay(trace: Recording) -> Difference | None:
@@ -281,8 +259,7 @@ def replay(trace: Recording) -> Difference | None:
     state, limit = start(world, trace), jnp.int32(world.options.max_steps)
     anyone = dataclasses.replace(world, options=dataclasses.replace(world.options, max_steps=0))
     first, rest = jax.device_get(_run(anyone, limit, state, action, order))
-    found = [d for d in _differences(trace, first, rest) if d]
-    return min(found, key=lambda d: d.step, default=None)
+    return min((d for d in _differences(trace, first, rest) if d), key=lambda d: d.step, default=None)
 
 
 def _differences(

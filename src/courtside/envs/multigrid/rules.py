@@ -150,5 +150,10 @@ def with_done(state: GridState, done: Bool[Array, "A"]) -> GridState:
     return eqx.tree_at(lambda s: s.done, state, done)
 
 
+def first_of(who: Bool[Array, "A"]) -> Bool[Array, "A"]:
+    """Of several only the one with the lowest index."""
+    return who & (jnp.arange(who.size) == jnp.argmax(who))
+
+
 def _spread(to_all: bool, who: Bool[Array, "A"]) -> Bool[Array, "A"]:
     return jnp.broadcast_to(jnp.any(who), who.shape) if to_all else who

@@ -101,7 +101,7 @@ def _neighbours(rules: Rules, field: Float[Array, "cells"]) -> Float[Array, "4 c
 def _standing_on(rules: Rules, state: GridState, agents: list[int]) -> Bool[Array, "cells"]:
     """The cells of those of these agents that are still in the game."""
     cells = jnp.arange(rules.width * rules.height)
-    found = jnp.zeros(cells.shape, bool)
+    occupied = jnp.zeros(cells.shape, bool)
     for i in agents:
-        found = found | (cells == state.position[i]) & ~state.done[i]
-    return found
+        occupied = occupied | (cells == state.position[i]) & ~state.done[i]
+    return occupied

@@ -18,7 +18,7 @@ from courtside.envs.multigrid.rules import GridOptions, Rules
 from courtside.envs.multigrid.state import NUM_ACTIONS, GridState
 from courtside.envs.multigrid.world import GridWorld
 from courtside.errors import ConfigError
-from courtside.spaces import Dict, Discrete, MultiDiscrete, Space, Tuple
+from courtside.spaces import Dict, Discrete, MultiDiscrete, Tuple
 from courtside.types import EnvSpec, Obs, TimeStep
 
 
@@ -70,7 +70,9 @@ class JointWorld:
 
     @property
     def spec(self) -> EnvSpec:
-        each = _numbered_space(self.world.spec.observation, self.team_size)
+        space = self.world.spec.observation
+        parts = dict(space.parts) if isinstance(space, Dict) else {"image": space}
+        each = Dict.of(parts | {"agent_id": Discrete(self.team_size)})
         return EnvSpec(
             name=self.world.name,
             observation=Tuple((each,) * self.team_size),
@@ -108,8 +110,8 @@ class JointWorld:
         return tuple(self._member_view(obs, member) for member in range(self.team_size))
 
     def _member_view(self, obs: Obs, member: int) -> Obs:
-        seen = jax.tree.map(lambda x: self._by_team(x)[:, member], obs)
-        parts = seen if isinstance(seen, dict) else {"image": seen}
+        own = jax.tree.map(lambda x: self._by_team(x)[:, member], obs)
+        parts = own if isinstance(own, dict) else {"image": own}
         return parts | {"agent_id": jnp.full(len(self.team_names), member, jnp.int32)}
 
     def _info(self, info: dict[str, Array]) -> dict[str, Array]:
@@ -123,8 +125,3 @@ class JointWorld:
             key = event if len(self.team_names) == 1 else f"{team}/{event}"
             totals[key] = totals[key] + value if key in totals else value
         return totals
-
-
-def _numbered_space(space: Space, team_size: int) -> Space:
-    parts = dict(space.parts) if isinstance(space, Dict) else {"image": space}
-    return Dict.of(parts | {"agent_id": Discrete(team_size)})

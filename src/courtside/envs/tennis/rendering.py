@@ -55,9 +55,9 @@ def _draw_racket(canvas: Canvas, racket: Body, facing: int, body: tuple, face: t
 def _box(racket: Body, facing: int, front: float, back: float) -> tuple[tuple[Float[Array, ""], Float[Array, ""]], ...]:
     """Corners in clockwise order of a slice of the racket's box, from `back` to `front` of its middle."""
     corners = [(a, b) for a, b in ((front, 1), (front, -1), (back, -1), (back, 1))]
-    found = []
+    box = []
     for across, end in corners[::facing]:
         forward, along = across - court.BACK, end * court.HALF_LENGTH
         x = facing * (court.FACE[0] * forward + court.EDGE[0] * along)
-        found.append((racket.x + x, -(racket.y + court.FACE[1] * forward + court.EDGE[1] * along)))
-    return tuple(found)
+        box.append((racket.x + x, -(racket.y + court.FACE[1] * forward + court.EDGE[1] * along)))
+    return tuple(box)

@@ -11,11 +11,20 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
 from courtside.envs.base import make_timestep
-from courtside.envs.tennis import court, observation, rendering
+from courtside.envs.tennis import court, rendering
 from courtside.envs.tennis.dynamics import Body, find_contact, hold_speed, mirror, move, steer
 from courtside.envs.tennis.rules import Rally, close, judge
 from courtside.envs.tennis.serving import first_serve, next_serve, put_racket, serve_ball
-from courtside.envs.tennis.state import Bodies, TennisState, pack, unpack
+from courtside.envs.tennis.state import (
+    FRAME_SIZE,
+    NUM_FRAMES,
+    Bodies,
+    TennisState,
+    pack,
+    show_all,
+    show_first,
+    unpack,
+)
 from courtside.errors import ConfigError
 from courtside.spaces import Box
 from courtside.types import EnvSpec, Obs, TimeStep
@@ -58,7 +67,7 @@ class Tennis:
     def spec(self) -> EnvSpec:
         return EnvSpec(
             name="tennis",
-            observation=Box(-FARTHEST_SEEN, FARTHEST_SEEN, (observation.NUM_FRAMES * observation.FRAME_SIZE,)),
+            observation=Box(-FARTHEST_SEEN, FARTHEST_SEEN, (NUM_FRAMES * FRAME_SIZE,)),
             action=Box(-1.0, 1.0, (2,)),
             num_agents=court.NUM_AGENTS,
             time_limit=court.LIMIT // self.physics_steps + 1,
@@ -83,7 +92,9 @@ class Tennis:
 
     def step(self, state: TennisState, action: Float[Array, "2 2"], key: PRNGKeyArray) -> tuple[TennisState, TimeStep]:
         action = jnp.clip(action, -1.0, 1.0)
-        start = (unpack(state.bodies), _unpaid(state.rally), jnp.zeros((), jnp.int32))
+        nothing = jnp.zeros_like(state.rally.left_pay)
+        unpaid = eqx.tree_at(lambda r: (r.left_pay, r.right_pay), state.rally, (nothing, nothing))
+        start = (unpack(state.bodies), unpaid, jnp.zeros((), jnp.int32))
 
         def one_step(_: Array, now: tuple[Any, Rally, Array]) -> tuple[Any, Rally, Array]:
             bodies, rally, left_over = now
@@ -100,7 +111,7 @@ class Tennis:
 
     def _observe(self, oldest: Bodies, state: TennisState) -> Float[Array, "2 24"]:
         """Going on, the last three frames; after an end the first of the next episode, as far as it is known."""
-        going_on = observation.stack(oldest, state.before, state.bodies, self.mends(self.ball_velocity))
+        going_on = show_all(oldest, state.before, state.bodies, self.mends(self.ball_velocity))
         if self.mends(self.terminal_observation):
             return going_on
         left, right = (put_racket(place) for place in state.coming[1:])
@@ -108,7 +119,7 @@ class Tennis:
         return jnp.where(state.rally.ended, self._first(served), going_on)
 
     def _first(self, bodies: Bodies) -> Float[Array, "2 24"]:
-        return observation.first(bodies, self.mends(self.ball_velocity))
+        return show_first(bodies, self.mends(self.ball_velocity))
 
     def render(self, state: TennisState) -> UInt8[Array, "h w 3"]:
         """The court from the side, 20 pixels a metre."""
@@ -125,9 +136,3 @@ def physics_step(
     judged = jax.tree.map(lambda old, new: jnp.where(rally.ended, old, new), rally, judged)
     moved = move(left, right, ball, contacts)
     return jax.tree.map(lambda old, new: jnp.where(judged.ended, old, new), bodies, moved), judged
-
-
-def _unpaid(rally: Rally) -> Rally:
-    """As a new step finds it: nobody has been paid."""
-    nothing = jnp.zeros_like(rally.left_pay)
-    return eqx.tree_at(lambda r: (r.left_pay, r.right_pay), rally, (nothing, nothing))

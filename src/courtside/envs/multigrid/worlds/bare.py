@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import jax.numpy as jnp
-from jaxtyping import Array, Int, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from courtside.envs.multigrid.objects import EMPTY, WALL, State, Type, other_agent_codes
 from courtside.envs.multigrid.rules import GridOptions, JudgedStep, Judgement
@@ -16,26 +14,16 @@ from courtside.envs.multigrid.worlds import layout
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bare:
+class Bare(layout.Numbered):
     """Any grid: start from a state of one's own making."""
 
     width: int = 13
     height: int = 9
     num_agents: int = 1
 
-    fixed: ClassVar[Mapping[str, object]] = {}
-
     @property
     def missions(self) -> tuple[str, ...]:
         return ("",)
-
-    @property
-    def agent_names(self) -> tuple[str, ...]:
-        return layout.agent_names(self.num_agents)
-
-    @property
-    def agent_colours(self) -> tuple[int, ...]:
-        return layout.agent_colours(self.num_agents)
 
     @property
     def alphabet(self) -> tuple[int, ...]:
@@ -56,6 +44,3 @@ class Bare:
 
     def judge(self, options: GridOptions, turn: JudgedStep) -> Judgement:
         return Judgement(turn.after, turn.reward, turn.after.done)
-
-    def mission(self, state: GridState) -> Int[Array, "A"]:
-        return jnp.zeros_like(state.position)

@@ -27,7 +27,7 @@ from courtside.envs.multigrid.worlds import layout
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlockedUnlockPickup:
+class BlockedUnlockPickup(layout.Numbered):
     """Move the ball, unlock the door, take the box."""
 
     room_size: int = 6
@@ -51,14 +51,6 @@ class BlockedUnlockPickup:
     @property
     def missions(self) -> tuple[str, ...]:
         return tuple(f"pick up the {colour} {thing}" for colour in COLOUR_NAMES for thing in ("box", "key"))
-
-    @property
-    def agent_names(self) -> tuple[str, ...]:
-        return layout.agent_names(self.num_agents)
-
-    @property
-    def agent_colours(self) -> tuple[int, ...]:
-        return layout.agent_colours(self.num_agents)
 
     @property
     def capacity(self) -> int:
@@ -107,8 +99,8 @@ class BlockedUnlockPickup:
         position, direction = layout.spread_poses(
             uniform[7:], self.height, everywhere, things=jnp.stack([ball, key_cell])
         )
-        told = 2 * box_colour if self.mission_tells else layout.below(uniform[6], len(self.missions))
-        return start_state(cells, position, direction, told)
+        number = 2 * box_colour if self.mission_tells else layout.below(uniform[6], len(self.missions))
+        return start_state(cells, position, direction, number)
 
     def judge(self, options: GridOptions, turn: JudgedStep) -> Judgement:
         """Whoever holds the box has won; a box that was opened is gone, and with it the game."""

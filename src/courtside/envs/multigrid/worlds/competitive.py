@@ -122,7 +122,8 @@ class Competitive:
     def alphabet(self) -> tuple[int, ...]:
         """Both doors, and what belongs to the teams there are."""
         colours = [COLOURS[team] for team, _ in self.teams]
-        doors = [pack(Type.DOOR, c, s) for c in COLOURS.values() for s in _door_states(c in colours)]
+        states = (State.OPEN, State.CLOSED, State.LOCKED)  # a door without a team stays locked for ever
+        doors = [pack(Type.DOOR, c, s) for c in COLOURS.values() for s in (states if c in colours else states[2:])]
         keys = [pack(Type.KEY, c, s) for c in colours for s in (State.PICKED_UP, State.AVAILABLE)]
         balls = [pack(Type.BALL, _other(c)) for c in colours] if self.has_obstacle else []
         agents = other_agent_codes(self.agent_colours)
@@ -209,8 +210,3 @@ class Competitive:
 
 def _other(colour: int) -> int:
     return Colour.BLUE if colour == Colour.RED else Colour.RED
-
-
-def _door_states(has_team: bool) -> tuple[int, ...]:
-    """A door without a team stays locked for ever."""
-    return (State.OPEN, State.CLOSED, State.LOCKED) if has_team else (State.LOCKED,)

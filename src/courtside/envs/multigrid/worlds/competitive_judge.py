@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from courtside.envs.multigrid.dynamics import Index, for_each, get, put
 from courtside.envs.multigrid.objects import EMPTY, LOOKS, Colour, State, Type, colour_of, pack, state_of, type_of
-from courtside.envs.multigrid.rules import GridOptions, JudgedStep, Judgement, win_reward
+from courtside.envs.multigrid.rules import GridOptions, JudgedStep, Judgement, first_of, win_reward
 from courtside.envs.multigrid.state import Action, GridState, ahead
 
 if TYPE_CHECKING:
@@ -64,13 +64,15 @@ def judge_all(rules: Competitive, options: GridOptions, turn: JudgedStep) -> Jud
     num = len(rules.agent_names)
     court = Court(turn.after, turn.reward, jnp.zeros(num, bool), jnp.zeros((num, len(EVENTS)), jnp.int32))
     court = for_each(turn.order, functools.partial(_judge_one, rules, options, turn.action), court)
-    told = [
+    counts = [
         court.events[:, i] if i == NUM_ELIMINATED else jnp.minimum(court.events[:, i], 1) for i in range(len(EVENTS))
     ]
-    events = dict(zip(EVENTS, told, strict=True))
-    totals = court.state.extra.totals + jnp.stack(told, axis=1)
+    events = dict(zip(EVENTS, counts, strict=True))
+    totals = court.state.extra.totals + jnp.stack(counts, axis=1)
     state = eqx.tree_at(lambda s: s.extra.totals, court.state, totals)
-    return Judgement(state, court.reward, _told(rules, turn, court), _info(rules, state), events)
+    # As the reference does, nobody's end is returned before all have ended.
+    ended = court.ended | jnp.all(turn.after.done) if rules.mask_partial_ends else court.state.done
+    return Judgement(state, court.reward, ended, _info(rules, state), events)
 
 
 def _judge_one(rules: Competitive, options: GridOptions, action: Int[Array, "A"], agent: Index, court: Court) -> Court:
@@ -80,36 +82,29 @@ def _judge_one(rules: Competitive, options: GridOptions, action: Int[Array, "A"]
     return _judge_pickup(rules, court, agent, heard & (chosen == Action.PICK_UP))
 
 
-def _told(rules: Competitive, turn: JudgedStep, court: Court) -> Bool[Array, "A"]:
-    """Whose end is returned: as the reference does, nobody's before all have ended."""
-    if not rules.mask_partial_ends:
-        return court.state.done
-    return court.ended | jnp.all(turn.after.done)
-
-
 def _info(rules: Competitive, state: GridState) -> dict[str, Array]:
     """Sums of the episode so far, by agent where there are several."""
     names, memory = rules.agent_names, state.extra
     prefixes = [""] if len(names) == 1 else [f"{name}/" for name in names]
-    told = {p + event: memory.totals[a, e] for a, p in enumerate(prefixes) for e, event in enumerate(EVENTS)}
+    sums = {p + event: memory.totals[a, e] for a, p in enumerate(prefixes) for e, event in enumerate(EVENTS)}
     balls = {p + BALL_PAID: memory.balls[a] for a, p in enumerate(prefixes)}
-    return told | balls if rules.has_obstacle else told
+    return sums | balls if rules.has_obstacle else sums
 
 
-def _judge_pickup(rules: Competitive, court: Court, agent: Index, asked: Bool[Array, ""]) -> Court:
+def _judge_pickup(rules: Competitive, court: Court, agent: Index, acts: Bool[Array, ""]) -> Court:
     """A fresh key of one's own pays, a ball faced at its home pays, anything else costs."""
     state, memory = court.state, court.state.extra
     carried = get(state.carried, agent)
     own = colour_of(carried) == _colour(rules, agent)
     has_key = (type_of(carried) == Type.KEY) & own & (state_of(carried) == State.AVAILABLE)
-    paid_key = asked & has_key
+    paid_key = acts & has_key
     slot = jnp.where(colour_of(carried) == Colour.BLUE, 0, 1)
     factor = memory.discount[slot] if rules.has_obstacle else jnp.float32(0)
-    paid_ball = asked & _faces_home(rules, state, agent, carried) & ~own
+    paid_ball = acts & _faces_home(rules, state, agent, carried) & ~own
     if rules.ball_pays == "once":
         paid_ball &= factor > 0
     pay = jnp.where(paid_key, rules.key_reward, jnp.where(paid_ball, rules.ball_reward * factor, -rules.pickup_penalty))
-    reward = put(court.reward, agent, get(court.reward, agent) + jnp.where(asked, pay, 0.0))
+    reward = put(court.reward, agent, get(court.reward, agent) + jnp.where(acts, pay, 0.0))
     spent = factor * factor if rules.ball_pays == "always" else jnp.zeros_like(factor)
     discount = jnp.where(paid_ball & (jnp.arange(2) == slot), spent, memory.discount)
     carried = jnp.where(paid_key, _paid_key(rules, carried), carried)
@@ -148,15 +143,13 @@ def _tell_team(
     text = jnp.where(mine, jnp.where(got_key, OPEN_DOOR, MOVE_BALL), memory.mission)
     for_mates = jnp.where(got_key, MOVE_BALL, jnp.where(has_key, OPEN_DOOR, GET_KEY))
     text = jnp.where(mates, for_mates, text)
-    told = (mine | mates) & (got_key | got_ball)
-    mission = jnp.where(told, text, memory.mission)
-    number = mission if rules.mission_number == "meaningful" else jnp.where(told, 0, memory.number)
+    hears = (mine | mates) & (got_key | got_ball)
+    mission = jnp.where(hears, text, memory.mission)
+    number = mission if rules.mission_number == "meaningful" else jnp.where(hears, 0, memory.number)
     return eqx.tree_at(lambda s: (s.extra.mission, s.extra.number), state, (mission, number))
 
 
-def _judge_toggle(
-    rules: Competitive, options: GridOptions, court: Court, agent: Index, asked: Bool[Array, ""]
-) -> Court:
+def _judge_toggle(rules: Competitive, options: GridOptions, court: Court, agent: Index, acts: Bool[Array, ""]) -> Court:
     """An opponent in front comes first, then one's own door."""
     state = court.state
     front = ahead(rules.height, get(state.position, agent), get(state.direction, agent))
@@ -165,11 +158,11 @@ def _judge_toggle(
     if not rules.judge_the_dead:
         there &= ~state.done
     if len(rules.teams) == 1:
-        return _win(rules, options, court, team, asked & _door_is_open(rules, state, front, agent), DOOR_OPEN)
+        return _win(rules, options, court, team, acts & _door_is_open(rules, state, front, agent), DOOR_OPEN)
     court = _win(
-        rules, options, court, team, asked & ~jnp.any(there) & _door_is_open(rules, state, front, agent), DOOR_OPEN
+        rules, options, court, team, acts & ~jnp.any(there) & _door_is_open(rules, state, front, agent), DOOR_OPEN
     )
-    return _hit(rules, options, court, agent, there & asked) if rules.death_match else court
+    return _hit(rules, options, court, agent, there & acts) if rules.death_match else court
 
 
 def _door_is_open(rules: Competitive, state: GridState, front: Int[Array, ""], agent: Index) -> Bool[Array, ""]:
@@ -216,7 +209,7 @@ def _win(
     """Pay the winners and end the game for all, or with `success_termination_mode` "all" for the winners only."""
     state, living = court.state, team & ~court.state.done
     ends_all = options.success_termination_mode == "any"
-    winners = _first(living) if ends_all and rules.win_pays == "first" else living
+    winners = first_of(living) if ends_all and rules.win_pays == "first" else living
     winners &= won
     ended = jnp.broadcast_to(jnp.any(winners), winners.shape) if ends_all else winners
     prize = win_reward(options, state.step)
@@ -227,10 +220,6 @@ def _win(
     events = court.events + jnp.where(winners[:, None] & counted[None, :], 1, 0)
     state = eqx.tree_at(lambda s: s.done, state, state.done | ended)
     return Court(state, reward, court.ended | ended, events)
-
-
-def _first(who: Bool[Array, "A"]) -> Bool[Array, "A"]:
-    return who & (jnp.arange(who.size) == jnp.argmax(who))
 
 
 def _colour(rules: Competitive, agent: Index) -> Int[Array, ""] | int:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, PRNGKeyArray
+from jaxtyping import Int, PRNGKeyArray
 
 from courtside.envs.multigrid.objects import EMPTY, WALL, Colour, Type, other_agent_codes, pack
 from courtside.envs.multigrid.rules import GridOptions, JudgedStep, Judgement
@@ -20,7 +18,7 @@ GOAL = pack(Type.GOAL, Colour.GREEN)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Empty:
+class Empty(layout.Numbered):
     """Reach the green goal."""
 
     size: int = 8
@@ -28,8 +26,6 @@ class Empty:
     random_start: bool = False
     """Whether agents start anywhere; else all of them at (1, 1), facing right, on one cell."""
     num_agents: int = 1
-
-    fixed: ClassVar[Mapping[str, object]] = {}
 
     @property
     def width(self) -> int:
@@ -42,14 +38,6 @@ class Empty:
     @property
     def missions(self) -> tuple[str, ...]:
         return ("get to the green goal square",)
-
-    @property
-    def agent_names(self) -> tuple[str, ...]:
-        return layout.agent_names(self.num_agents)
-
-    @property
-    def agent_colours(self) -> tuple[int, ...]:
-        return layout.agent_colours(self.num_agents)
 
     @property
     def capacity(self) -> int:
@@ -76,9 +64,6 @@ class Empty:
     def judge(self, options: GridOptions, turn: JudgedStep) -> Judgement:
         done = turn.after.done
         return Judgement(turn.after, turn.reward, done, {"success": jnp.any(done)})
-
-    def mission(self, state: GridState) -> Int[Array, "A"]:
-        return jnp.zeros_like(state.position)
 
 
 def _grid(size: int) -> Int[np.ndarray, "cells"]:

@@ -6,18 +6,39 @@ draws again until a cell is free, we count the free cells and take the k-th, whi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from courtside.envs.multigrid.objects import COLOUR_NAMES, EMPTY, WALL, pack
-from courtside.envs.multigrid.state import ahead
+from courtside.envs.multigrid.state import GridState, ahead
 
 NUM_COLOURS = len(COLOUR_NAMES)
 NOWHERE = 1 << 20
 """No cell has this index; above all of them, because JAX counts negative ones from the end."""
+
+
+class Numbered:
+    """What most worlds have in common: agents that differ in nothing but their number, and one mission for all."""
+
+    num_agents: int
+    fixed: ClassVar[Mapping[str, object]] = {}
+
+    @property
+    def agent_names(self) -> tuple[str, ...]:
+        return tuple(f"agent_{i}" for i in range(self.num_agents))
+
+    @property
+    def agent_colours(self) -> tuple[int, ...]:
+        """Red, green, blue, ... by index, and over again."""
+        return tuple(i % NUM_COLOURS for i in range(self.num_agents))
+
+    def mission(self, state: GridState) -> Int[Array, "A"]:
+        return jnp.zeros_like(state.position)
 
 
 @dataclass(frozen=True)
@@ -44,15 +65,6 @@ def walled(width: int, height: int, *rooms: Room) -> Int[np.ndarray, "cells"]:
         grid[room.x : right + 1, [room.y, bottom]] = WALL
         grid[[room.x, right], room.y : bottom + 1] = WALL
     return grid.reshape(-1)
-
-
-def agent_names(num_agents: int) -> tuple[str, ...]:
-    return tuple(f"agent_{i}" for i in range(num_agents))
-
-
-def agent_colours(num_agents: int) -> tuple[int, ...]:
-    """Red, green, blue, ... by index, and over again."""
-    return tuple(i % NUM_COLOURS for i in range(num_agents))
 
 
 def kinds(type: int, *states: int) -> tuple[int, ...]:

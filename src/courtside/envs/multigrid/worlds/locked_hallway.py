@@ -24,7 +24,7 @@ from courtside.errors import ConfigError
 
 
 @dataclass(frozen=True, kw_only=True)
-class LockedHallway:
+class LockedHallway(layout.Numbered):
     """Unlock all the doors."""
 
     num_rooms: int = 6
@@ -62,14 +62,6 @@ class LockedHallway:
     @property
     def missions(self) -> tuple[str, ...]:
         return ("unlock all the doors",)
-
-    @property
-    def agent_names(self) -> tuple[str, ...]:
-        return layout.agent_names(self.num_agents)
-
-    @property
-    def agent_colours(self) -> tuple[int, ...]:
-        return layout.agent_colours(self.num_agents)
 
     @property
     def capacity(self) -> int:
@@ -138,7 +130,9 @@ class LockedHallway:
         """Every door that is unlocked for the first time pays; the last one ends the game."""
         unlocked = turn.after.extra
         fresh = self._unlocking(turn) & ~unlocked[None, :]
-        credit = jnp.sum(fresh & _first(fresh, self._turns(turn)), axis=1, dtype=jnp.int32)
+        # Where several could be paid for one door: who comes first by index, or as they acted.
+        turns = jnp.argsort(turn.order) if self.pays_unlocker else jnp.arange(turn.order.size)
+        credit = jnp.sum(fresh & _first(fresh, turns), axis=1, dtype=jnp.int32)
         credit = jnp.full_like(credit, jnp.sum(credit)) if options.joint_reward else credit
         reward = turn.reward + credit.astype(jnp.float32) * win_reward(options, turn.after.step)
         unlocked = unlocked | jnp.any(fresh, axis=0)
@@ -147,9 +141,6 @@ class LockedHallway:
         state = with_done(state, state.done | over) if self.end_in_state else state
         info = {"doors_unlocked": jnp.sum(unlocked, dtype=jnp.int32), "success": over}
         return Judgement(state, reward, state.done | over, info)
-
-    def mission(self, state: GridState) -> Int[Array, "A"]:
-        return jnp.zeros_like(state.position)
 
     def _holders(
         self, opens: Int[Array, "R"], in_hallway: Int[Array, ""], groups: Float[Array, "R"]
@@ -186,16 +177,12 @@ class LockedHallway:
         doors = jnp.asarray(self.doors)
         things = turn.after.cells[doors]
         front = ahead(self.height, turn.after.position, turn.after.direction)
-        asked = (turn.action == Action.TOGGLE)[:, None] & (front[:, None] == doors[None, :])
+        toggles = (turn.action == Action.TOGGLE)[:, None] & (front[:, None] == doors[None, :])
         if self.pays_unlocker:
             held = turn.after.carried
             fits = (type_of(held) == Type.KEY)[:, None] & (colour_of(held)[:, None] == colour_of(things)[None, :])
-            asked = asked & fits & ~turn.before.done[:, None]
-        return asked & (state_of(things) != State.LOCKED)[None, :]
-
-    def _turns(self, turn: JudgedStep) -> Int[Array, "A"]:
-        """Who comes first where several could be paid for one door: by index, or as they acted."""
-        return jnp.argsort(turn.order) if self.pays_unlocker else jnp.arange(turn.order.size)
+            toggles = toggles & fits & ~turn.before.done[:, None]
+        return toggles & (state_of(things) != State.LOCKED)[None, :]
 
 
 def _first(who: Bool[Array, "A R"], turns: Int[Array, "A"]) -> Bool[Array, "A R"]:

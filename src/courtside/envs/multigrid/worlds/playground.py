@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -31,14 +29,12 @@ THINGS = (Type.KEY, Type.BALL, Type.BOX)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Playground:
+class Playground(layout.Numbered):
     """Nothing to do and everything to try."""
 
     room_size: int = 7
     """Side of a room, walls included."""
     num_agents: int = 1
-
-    fixed: ClassVar[Mapping[str, object]] = {}
 
     @property
     def width(self) -> int:
@@ -51,14 +47,6 @@ class Playground:
     @property
     def missions(self) -> tuple[str, ...]:
         return ("",)
-
-    @property
-    def agent_names(self) -> tuple[str, ...]:
-        return layout.agent_names(self.num_agents)
-
-    @property
-    def agent_colours(self) -> tuple[int, ...]:
-        return layout.agent_colours(self.num_agents)
 
     @property
     def capacity(self) -> int:
@@ -106,9 +94,6 @@ class Playground:
 
     def judge(self, options: GridOptions, turn: JudgedStep) -> Judgement:
         return Judgement(turn.after, turn.reward, turn.after.done)
-
-    def mission(self, state: GridState) -> Int[Array, "A"]:
-        return jnp.zeros_like(state.position)
 
     def _draw_doors(
         self, order: Float[Array, "K"], place: Float[Array, "K"], colour: Float[Array, "K"]

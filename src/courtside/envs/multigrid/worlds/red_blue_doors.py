@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, PRNGKeyArray
 
 from courtside.envs.multigrid.objects import EMPTY, LOOKS, WALL, Colour, State, Type, other_agent_codes, pack
-from courtside.envs.multigrid.rules import GridOptions, JudgedStep, Judgement, fail, succeed
+from courtside.envs.multigrid.rules import GridOptions, JudgedStep, Judgement, fail, first_of, succeed
 from courtside.envs.multigrid.state import Action, GridState, ahead, start_state
 from courtside.envs.multigrid.worlds import layout
 
@@ -24,7 +24,7 @@ BLUE_OPEN, BLUE_SHUT = (pack(Type.DOOR, Colour.BLUE, state) for state in (State.
 
 
 @dataclass(frozen=True, kw_only=True)
-class RedBlueDoors:
+class RedBlueDoors(layout.Numbered):
     """Open the red door, then the blue one."""
 
     size: int = 8
@@ -48,14 +48,6 @@ class RedBlueDoors:
     @property
     def missions(self) -> tuple[str, ...]:
         return ("open the red door then the blue door",)
-
-    @property
-    def agent_names(self) -> tuple[str, ...]:
-        return layout.agent_names(self.num_agents)
-
-    @property
-    def agent_colours(self) -> tuple[int, ...]:
-        return layout.agent_colours(self.num_agents)
 
     @property
     def capacity(self) -> int:
@@ -96,18 +88,17 @@ class RedBlueDoors:
 
     def judge(self, options: GridOptions, turn: JudgedStep) -> Judgement:
         """Whoever chose toggle and faces the open blue door now has won or lost, by what the red door is."""
-        asked = self._opened_blue(turn)
+        toggles = self._opened_blue(turn)
         red_open = jnp.any(self._column(turn.after, self.red_wall) == RED_OPEN)
-        state, reward = succeed(options, turn.after, turn.reward, asked & red_open)
-        lost = _first(asked & ~red_open)
+        state, reward = succeed(options, turn.after, turn.reward, toggles & red_open)
+        lost = first_of(toggles & ~red_open)  # the door is shut before the next agent is looked at
         state, reward = fail(options, state, reward, lost)
-        state = self._shut_blue(state, jnp.any(lost))
+        shut = BLUE_SHUT | LOOKS if self.door_looks_open else BLUE_SHUT
+        cells = jnp.where(jnp.any(lost) & (state.cells == BLUE_OPEN), shut, state.cells)
+        state = eqx.tree_at(lambda s: s.cells, state, cells)
         blue_open = jnp.any(self._column(state, self.blue_wall) == BLUE_OPEN)
         info = {"red_door_open": red_open, "success": red_open & blue_open}
         return Judgement(state, reward, state.done, info)
-
-    def mission(self, state: GridState) -> Int[Array, "A"]:
-        return jnp.zeros_like(state.position)
 
     def _column(self, state: GridState, top: int) -> Int[Array, "H"]:
         return state.cells[top : top + self.height]
@@ -117,15 +108,5 @@ class RedBlueDoors:
         is_open = self._column(turn.after, self.blue_wall) == BLUE_OPEN
         here = front[:, None] == self.blue_wall + jnp.arange(self.height)[None, :]
         facing = jnp.any(here & is_open[None, :], axis=1)
-        asked = (turn.action == Action.TOGGLE) & facing
-        return asked if self.judges_finished else asked & ~turn.before.done
-
-    def _shut_blue(self, state: GridState, shut: Bool[Array, ""]) -> GridState:
-        closed = BLUE_SHUT | LOOKS if self.door_looks_open else BLUE_SHUT
-        cells = jnp.where(shut & (state.cells == BLUE_OPEN), closed, state.cells)
-        return eqx.tree_at(lambda s: s.cells, state, cells)
-
-
-def _first(who: Bool[Array, "A"]) -> Bool[Array, "A"]:
-    """Only the one with the lowest index: the door is shut before the next is looked at."""
-    return who & (jnp.arange(who.size) == jnp.argmax(who))
+        toggles = (turn.action == Action.TOGGLE) & facing
+        return toggles if self.judges_finished else toggles & ~turn.before.done

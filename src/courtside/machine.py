@@ -65,8 +65,8 @@ def _resident_from_ps(pid: int) -> float:
     if sys.platform == "win32":
         return 0.0
     try:
-        found = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=False)
-        return int(found.stdout) / 1024.0
+        answer = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=False)
+        return int(answer.stdout) / 1024.0
     except (OSError, ValueError):
         return 0.0
 

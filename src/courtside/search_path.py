@@ -48,8 +48,8 @@ class ImportGuard:
             return None
         self._asking.add(question)
         try:
-            found = (finder.find_spec(fullname, path, target) for finder in list(sys.meta_path) if finder is not self)
-            return next((spec for spec in found if spec is not None), None)
+            specs = (finder.find_spec(fullname, path, target) for finder in list(sys.meta_path) if finder is not self)
+            return next((spec for spec in specs if spec is not None), None)
         finally:
             self._asking.discard(question)
 
@@ -134,12 +134,12 @@ def _ways_up(place: str) -> list[str]:
     while os.path.islink(path) and len(hops) < MOST_LINKS:
         path = os.path.join(os.path.dirname(path), os.readlink(path))
         hops.append(os.path.abspath(path))
-    found: list[str] = []
+    ways: list[str] = []
     for path in (*hops, os.path.realpath(place)):
-        while path not in found:
-            found.append(path)
+        while path not in ways:
+            ways.append(path)
             path = os.path.dirname(path)
-    return found
+    return ways
 
 
 leave_out_run_folders()

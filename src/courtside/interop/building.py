@@ -36,9 +36,7 @@ def _words(settings: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _played(spec: EnvSpec, words: tuple[str, ...]) -> list[str]:
     """The agents that these opponents play."""
-    from courtside.engines.opponents import (
-        assign,  # loads the networks' part of courtside, which most worlds do without
-    )
+    from courtside.engines.opponents import assign  # loads the networks, which most worlds do without
 
     return [spec.names[i] for i in assign(spec, words)] if words else []
 

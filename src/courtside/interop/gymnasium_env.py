@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 from gymnasium.error import ResetNeeded
 
+from courtside.envs.base import Env
 from courtside.interop import spaces
 from courtside.interop.building import check_render_mode, drawing_facts, solo_world
 from courtside.interop.programs import LiveEnv, draw_key, on_cpu, picture_program, single_programs
@@ -61,17 +62,20 @@ class WorldEnv(gymnasium.Env):
 
     def render(self) -> np.ndarray | None:
         """The picture of the world as it stands; None unless it was made with `render_mode="rgb_array"`."""
-        if self.render_mode is None:
-            return None
-        if self._episode is None:
-            raise ResetNeeded("There is nothing to draw before the first reset(); call it.")
-        return np.array(picture_program(self.world)(self._episode.state))
+        return draw(self.world, self._episode) if self.render_mode else None
 
     def _refuse_untimely_step(self) -> None:
         if self._episode is None:
             raise ResetNeeded("step() was called before reset(); call reset() first.")
         if self._is_over:
             raise ResetNeeded("step() was called after the end of the episode; call reset() first.")
+
+
+def draw(world: Env, episode: LiveEnv | None) -> np.ndarray:
+    """The picture of a world as it stands."""
+    if episode is None:
+        raise ResetNeeded("There is nothing to draw before the first reset(); call it.")
+    return np.array(picture_program(world)(episode.state))
 
 
 def read_info(info: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,8 +18,8 @@ except ModuleNotFoundError as error:
 
 from courtside.interop import spaces
 from courtside.interop.building import build_world, check_render_mode, drawing_facts
-from courtside.interop.gymnasium_env import read_info
-from courtside.interop.programs import LiveEnv, draw_key, on_cpu, picture_program, single_programs
+from courtside.interop.gymnasium_env import draw, read_info
+from courtside.interop.programs import LiveEnv, draw_key, on_cpu, single_programs
 
 
 def parallel_env(
@@ -85,11 +85,7 @@ class WorldParallelEnv(ParallelEnv):
 
     def render(self) -> np.ndarray | None:
         """The picture of the world as it stands; None unless it was made with `render_mode="rgb_array"`."""
-        if self.render_mode is None:
-            return None
-        if self._episode is None:
-            raise ResetNeeded("There is nothing to draw before the first reset(); call it.")
-        return np.array(picture_program(self.world)(self._episode.state))
+        return draw(self.world, self._episode) if self.render_mode else None
 
     def close(self) -> None:
         """Nothing is held that would have to be given back."""

@@ -87,8 +87,13 @@ def read_actions(space: ActionSpace, actions: Any, num_envs: int) -> np.ndarray:
     values = _as_array(actions)
     if values.shape[:1] != (num_envs,):
         raise ActionError(f"The actions have the shape {values.shape}, expected one for each of the {num_envs} envs.")
-    if _are_choices(space, values):
-        return values.astype(space.dtype)
+    is_row = values.ndim == 1 and values.dtype.kind in "iu"
+    if (
+        isinstance(space, spaces.Discrete)
+        and is_row
+        and space.start <= values.min() <= values.max() < space.start + space.n
+    ):
+        return values.astype(space.dtype)  # the usual case, seen at a glance
     return np.stack([read_action(space, value, f" for env {i}") for i, value in enumerate(values)])
 
 
@@ -107,13 +112,6 @@ def idle_action(space: ActionSpace) -> np.ndarray:
     return np.asarray(starts, space.dtype).reshape(space.shape)
 
 
-def _are_choices(space: ActionSpace, values: np.ndarray) -> bool:
-    """The usual case, seen at a glance."""
-    if not isinstance(space, spaces.Discrete) or values.ndim != 1 or values.dtype.kind not in "iu":
-        return False
-    return bool(values.min() >= space.start and values.max() < space.start + space.n)
-
-
 def _as_array(action: Any) -> np.ndarray:
     try:
         return np.asarray(action)
@@ -122,9 +120,9 @@ def _as_array(action: Any) -> np.ndarray:
 
 
 def _refuse(space: ActionSpace, action: Any, who: str) -> ActionError:
-    found = " ".join(repr(action).split())
-    found = found if len(found) < 80 else found[:77] + "..."
-    return ActionError(f"The action {found}{who} is none of this world's; give {_expected(space)}.")
+    text = " ".join(repr(action).split())
+    text = text if len(text) < 80 else text[:77] + "..."
+    return ActionError(f"The action {text}{who} is none of this world's; give {_expected(space)}.")
 
 
 def _expected(space: ActionSpace) -> str:

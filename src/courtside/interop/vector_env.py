@@ -98,7 +98,7 @@ class WorldVectorEnv(VectorEnv):
         """Each env from its seed, or on from the episode it was in."""
         if self._episodes is not None and not is_seeded.any():
             return self._programs.restart(self._programs.data, self._episodes)
-        keys = on_cpu(np.stack([_first_key(s) for s in seeds]))
+        keys = on_cpu(np.stack([draw_key(seeding.np_random(s)[0]) for s in seeds]))
         seeded = self._programs.reset(self._programs.data, keys)
         if self._episodes is None or is_seeded.all():
             return seeded
@@ -117,18 +117,12 @@ class WorldVectorEnv(VectorEnv):
         return {**_label(values, ~ended), **final}
 
 
-def _first_key(seed: int | None) -> np.ndarray:
-    return draw_key(seeding.np_random(seed)[0])
-
-
 def _read_mode(mode: AutoresetMode | str) -> AutoresetMode:
-    try:
-        known = AutoresetMode(mode)
-    except ValueError:
-        known = None
-    if known not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
+    ours = (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP)
+    choice = next((one for one in ours if mode in (one, one.value)), None)
+    if choice is None:
         raise ConfigError(f"autoreset_mode is {mode!r}; give 'NextStep' or 'SameStep'.")
-    return known
+    return choice
 
 
 def _label(values: dict[str, np.ndarray], where: np.ndarray) -> dict[str, Any]:

@@ -105,14 +105,11 @@ def judge(config: Config, remedies: Sequence[Remedy], trained: Sequence[Columns]
     seeds = len(trained) // len(runners)
     columns = [trained[i * seeds : (i + 1) * seeds] for i in range(len(runners))]
     scores = [np.array([end_score(member) for member in members]) for members in columns]
-    return ranked(
-        [
-            compare(
-                runner, runner.change(config), own, scores[-1], closeness(members, config.thresholds), len(remedies)
-            )
-            for runner, own, members in zip(runners, scores, columns, strict=True)
-        ]
-    )
+    near = [closeness(members, config.thresholds) for members in columns]
+    return ranked([
+        compare(runner, runner.change(config), own, scores[-1], close, len(remedies))
+        for runner, own, close in zip(runners, scores, near, strict=True)
+    ])  # fmt: skip
 
 
 def fork(state: TrainState, number: int) -> TrainState:
@@ -138,8 +135,8 @@ def _last_third(length: int) -> int:
 
 def closeness(members: Sequence[Columns], thresholds: Sequence[Threshold]) -> float:
     """Share of pairs of seed and threshold that hold over the last third of the race; 0 without thresholds."""
-    found = [_holds_at_end(member, threshold) for member in members for threshold in thresholds]
-    return float(np.mean(found)) if found else 0.0
+    holding = [_holds_at_end(member, threshold) for member in members for threshold in thresholds]
+    return float(np.mean(holding)) if holding else 0.0
 
 
 def _holds_at_end(columns: Columns, threshold: Threshold) -> bool:
@@ -162,17 +159,9 @@ def compare(
     own, other = (np.nan_to_num(x, nan=floor if np.isfinite(floor) else 0.0) for x in (scores, unchanged))
     low, high = paired_interval(own - other, tried)
     return Outcome(
-        name=remedy.name,
-        about=remedy.about,
-        settings=settings,
-        scores=tuple(own.tolist()),
-        mean=float(own.mean()),
-        difference=float((own - other).mean()),
-        low=low,
-        high=high,
-        chance=chance_of_better(own, other),
-        closeness=close,
-    )
+        name=remedy.name, about=remedy.about, settings=settings, scores=tuple(own.tolist()), mean=float(own.mean()),
+        difference=float((own - other).mean()), low=low, high=high, chance=chance_of_better(own, other), closeness=close,
+    )  # fmt: skip
 
 
 def paired_interval(differences: Scores, tried: int = 1) -> tuple[float, float]:

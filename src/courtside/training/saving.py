@@ -50,8 +50,7 @@ class Saver:
         self.last_save = time.monotonic()
         self.save_seconds = state_mb / SAVED_MB
         """What the last save took; before the first what it may take."""
-        found = checkpoint.find_checkpoints(run_dir / checkpoint.FOLDER)
-        self.newest: Path | None = found[0] if found else None
+        self.newest: Path | None = next(iter(checkpoint.find_checkpoints(run_dir / checkpoint.FOLDER)), None)
 
     @property
     def newest_update(self) -> int:

@@ -72,10 +72,9 @@ class ScoreWatch:
             self._episodes += weight
             self._mean.advance(self._episodes)
             self._mean.add(self._episodes, value, weight)
-        if int(row["update"]) > self._resumed_at and int(row["update"]) % self._period == 0:
-            self._look(int(row["step"]), int(row["update"]))
-
-    def _look(self, step: int, update: int) -> None:
+        step, update = int(row["step"]), int(row["update"])
+        if update <= self._resumed_at or update % self._period:
+            return
         mean, limit, window = self._mean.value(), self._run.quit_threshold, self._run.quit_window
         if limit is not None and mean is not None and mean > limit and self._episodes >= window:
             self.stop = ScoreStop(step, update, mean, limit, window)

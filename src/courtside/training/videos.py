@@ -56,24 +56,9 @@ class Filmer:
         files.make_folder(self._folder / FOLDER)
         video = self._folder / FOLDER / f"update-{update:08d}.mp4"
         nicely = ["nice", "-n", str(LEAST_NICE)] if shutil.which("nice") else []
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "courtside",
-            "eval",
-            str(self._folder),
-            "--last",
-            "--episodes",
-            str(EPISODES),
-        ]
-        command += [
-            "--video",
-            str(video),
-            "--video-episodes",
-            str(EPISODES),
-            *(["--rom", self._rom] if self._rom else []),
-        ]
+        command = [sys.executable, "-P", "-m", "courtside", "eval", str(self._folder), "--last", "--video", str(video)]
+        command += ["--episodes", str(EPISODES), "--video-episodes", str(EPISODES)]
+        command += ["--rom", self._rom] if self._rom else []
         self._process = subprocess.Popen(
             [*nicely, *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
             stdin=subprocess.DEVNULL, start_new_session=True, env={**os.environ, **trust.child_variables(), "JAX_PLATFORMS": "cpu"},

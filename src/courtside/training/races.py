@@ -17,7 +17,6 @@ import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Float
-from scipy.special import stdtrit
 
 from courtside.health.remedies import Remedy, Settings
 from courtside.health.stretches import weighted_mean
@@ -172,6 +171,8 @@ def paired_interval(differences: Scores, tried: int = 1) -> tuple[float, float]:
     seeds, mean = len(differences), float(differences.mean())
     if seeds < 2:
         return -np.inf, np.inf
+    from scipy.special import stdtrit  # a third of a second, at the start of every run
+
     tail = (1 - LEVEL) / 2 / max(1, tried)
     reach = float(stdtrit(seeds - 1, 1 - tail) * differences.std(ddof=1) / np.sqrt(seeds))
     return mean - reach, mean + reach

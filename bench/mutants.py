@@ -10,9 +10,9 @@ A mistake is an operator swapped (`+` for `-`, `<` for `<=` or for `>=`, `&` for
 the result. Each room gets the same share of them.
 
 Works in a copy of the tree. There the tests of those rooms run once as they are, which says how long each file takes and
-leaves compiled programs behind; tests that fail already are left out. A mistake is then shown to the tests at the mirrored place,
-and after them to the quickest of those that import the module, of which `--seconds` may last: all of them with -x, in a process
-of its own. One that ends no test in five times its time counts as noticed too.
+leaves compiled programs behind; tests that fail already are left out. A mistake is then shown to the tests at the mirrored
+place, and after them to the quickest of the others in its room that have to do with the module, of which `--seconds` may last:
+all of them with -x, in a process of its own. One that ends no test in five times its time counts as noticed too.
 
 Figures: the share noticed in each room, then every mistake that nothing noticed, with its place. Some of those are no
 mistakes at all (a bound that is never met, an epsilon); the others show a test that is missing. What was tried stands in
@@ -201,23 +201,24 @@ def room_of(file: str, rooms: Sequence[str]) -> str:
 
 
 def tests_of(root: Path, file: str) -> tuple[list[str], list[str]]:
-    """Tests at the mirrored place of a module; and others: those that import it, or mirror a module that does."""
-    mirrored, module = _mirrored(root, file), _module(file)
-    src = root / "src" / "courtside"
-    users = [path.relative_to(src).as_posix() for path in src.rglob("*.py") if module in _imports(path)]
-    tests = [
-        path.relative_to(root).as_posix() for path in (root / "tests").rglob("test_*.py") if module in _imports(path)
-    ]
-    others = {*tests, *(test for user in users for test in _mirrored(root, user))}
-    return mirrored, sorted(others - {*mirrored})
+    """Tests at the mirrored place of a module; and others of its room: those beside them, those that import the module, and
+    those that mirror a module that does."""
+    room, module = Path(file).parts[0], _module(file)
+    src, tests = root / "src" / "courtside", root / "tests"
+    users = [path.relative_to(src).as_posix() for path in (src / room).rglob("*.py") if module in _imports(path)]
+    importing = [path for path in (tests / room).rglob("test_*.py") if module in _imports(path)]
+    beside = (tests / file).parent.glob("test_*.py")
+    others = {path.relative_to(root).as_posix() for path in (*importing, *beside)}
+    mirrored = _mirrored(root, file)
+    return mirrored, sorted(others.union(*(_mirrored(root, user) for user in users)) - {*mirrored})
 
 
 def _mirrored(root: Path, file: str) -> list[str]:
-    """Basenames of tests are told apart by their room where two would be the same."""
+    """`test_NAME.py`, `test_NAME_part.py`; basenames are told apart by their room where two would be the same."""
     path = Path(file)
-    names = (f"test_{path.stem}.py", f"test_{path.parent.name}_{path.stem}.py")
-    places = [Path("tests") / path.parent / name for name in names]
-    return [place.as_posix() for place in places if (root / place).exists()]
+    folder, names = root / "tests" / path.parent, (path.stem, f"{path.parent.name}_{path.stem}")
+    found = [each for name in names for each in (folder / f"test_{name}.py", *folder.glob(f"test_{name}_*.py"))]
+    return sorted(each.relative_to(root).as_posix() for each in found if each.exists())
 
 
 def _module(file: str) -> str:
@@ -262,7 +263,9 @@ class Copy:
             shutil.copyfile(root / name, self.root / name)
         paths = [str(self.root / "src"), os.environ.get("PYTHONPATH", "")]
         self.env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
-        self.env |= {"COURTSIDE_TEST_CACHE": str(folder / "cache"), "XLA_FLAGS": self._flags()}
+        self.env |= {"COURTSIDE_TEST_CACHE": str(folder / "cache"), "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
+        self.env |= {"XLA_FLAGS": self._flags()}
+        self.env.pop("PYTHONDONTWRITEBYTECODE", None)
 
     def _flags(self) -> str:
         """Those that the tests choose where nobody has chosen a cache for them."""

@@ -56,7 +56,7 @@ class Tokens:
         return f"courtside-{name}-{request.url.port or 80}"
 
 
-class Guard:
+class AccessGuard:
     """Lets nobody in who may not ask, and puts the same headers on every answer."""
 
     def __init__(self, app: ASGIApp, tokens: Tokens, names: tuple[str, ...]) -> None:

@@ -26,7 +26,7 @@ from starlette.types import ASGIApp
 
 from courtside.dash import details, groups, turning
 from courtside.dash.cards import Cards, Stamped, read_config
-from courtside.dash.guard import LOCAL_NAMES, Guard, Tokens
+from courtside.dash.guard import LOCAL_NAMES, AccessGuard, Tokens
 from courtside.dash.judging import Judges
 from courtside.dash.lines import LineFiles
 from courtside.dash.member_logs import MemberLogs
@@ -268,7 +268,7 @@ def make_app(
         Route("/static/{path:path}", _static),
     ]
     app = Starlette(routes=routes, middleware=[Middleware(GZipMiddleware, minimum_size=1_000, compresslevel=3)])
-    return Guard(Sharing(app, share_seconds), tokens, names)
+    return AccessGuard(Sharing(app, share_seconds), tokens, names)
 
 
 async def _page(request: Request) -> Response:

@@ -129,7 +129,8 @@ class HostEngine:
         # Whether it learns is data: the same program, without the seconds that learning from images takes.
         rollout = make_rollout(self.team, self.spec, next(self._columns), kept)
         said = tuple(map(nothing_said, self.team.groups)) if self._says else None
-        rollout = replace(rollout, memory=team.rollout_memory(self.team, memories_of(state)), said=said)
+        remembered = team.rollout_memory(self.team, team.memories_at_rest(self.team, self.team.num_envs))
+        rollout = replace(rollout, memory=remembered, said=said)
         if self._overlap is None:
             self._update(without_learning(self.hyper), state, key, rollout)
         else:

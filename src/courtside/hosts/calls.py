@@ -5,12 +5,14 @@ No JAX here.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from courtside.errors import CourtsideError, EnvContractError, describe_error
 from courtside.hosts.arrays import HostArrays
 from courtside.hosts.facts import EnvFacts
 from courtside.settings.kinds import EnvSource, find_kind
@@ -77,6 +79,17 @@ class Calling(Protocol):
 def calling(source: EnvSource) -> Calling:
     """How envs of this kind are built and called."""
     return importlib.import_module(find_kind(source.kind).calls)  # pyright: ignore[reportReturnType]
+
+
+@contextlib.contextmanager
+def building(source: EnvSource, hint: str = "") -> Iterator[None]:
+    """One sentence for whatever an env raises as it is built."""
+    try:
+        yield
+    except CourtsideError:
+        raise
+    except Exception as error:
+        raise EnvContractError(f"{source.id} could not be built: {describe_error(error)}.{hint}") from error
 
 
 def repeat_actions(env: Any, actions: Sequence[Any]) -> Callable[[int], bool]:

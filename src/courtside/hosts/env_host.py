@@ -73,14 +73,12 @@ class EnvHost:
         self._has_sent = False
         a = crew.arrays
         self.absent = a.absent
-        """Agents that have left or not yet joined: whatever they choose in the next step is ignored. bool [B, A]"""
         self._result = HostStep(
             a.features, a.reward, a.terminated, a.truncated, a.final_features, a.ended, a.episode_return, a.episode_length, a.told,
             GameEnds(a.game_ended, a.game_score, a.game_length) if crew.facts.tells_games else None,
         )  # fmt: skip
 
     def reset(self, seed: int) -> np.ndarray:
-        """Start fresh episodes, env i seeded with `seed + i`; returns features [B, A, D]."""
         self._expect(has_sent=False)
         self._crew.arrays.seed[:] = seed + np.arange(self.num_envs)
         self._crew.arrays.restarts[:] = 0
@@ -88,12 +86,10 @@ class EnvHost:
         return self._crew.arrays.features
 
     def step(self, action: np.ndarray | tuple[np.ndarray, ...]) -> HostStep:
-        """`action` is [B, A] (one discrete choice) or [B, A, *shape], already decoded; of unlike agents one [B, ...] each."""
         self.send(action)
         return self.recv()
 
     def send(self, action: np.ndarray | tuple[np.ndarray, ...]) -> None:
-        """Let the envs begin the step, where others than the caller step them."""
         self._expect(has_sent=False)
         given = action if isinstance(action, tuple) else (action,)
         for array, part in zip(self._crew.arrays.actions, given, strict=True):
@@ -102,11 +98,9 @@ class EnvHost:
         self._has_sent = True
 
     def is_ready(self) -> bool:
-        """Whether the step that was sent can be received without waiting."""
         return self._has_sent and self._crew.is_ready()
 
     def recv(self) -> HostStep:
-        """Wait for the step that was sent."""
         self._expect(has_sent=True)
         self._has_sent = False
         self._guard(self._crew.recv)
@@ -124,7 +118,6 @@ class EnvHost:
         return {"envs": np.frombuffer(envs, np.uint8), **arrays}
 
     def load(self, saved: dict[str, np.ndarray]) -> np.ndarray:
-        """Go on where `save` was called; returns features [B, A, D]."""
         self._expect(has_sent=False)
         states = split_states(saved["envs"].tobytes())
         self._guard(lambda: self._crew.load(states, saved["features"]))
@@ -145,7 +138,6 @@ class EnvHost:
         return [text if times == 1 else f"{text} ({times} times)" for text, times in notices.items()]
 
     def memory_mb(self) -> float:
-        """Measured memory of all envs together, in MB."""
         return self._crew.memory_mb() if self._is_open else 0.0
 
     def close(self) -> None:

@@ -55,24 +55,16 @@ class EnvFacts:
         return BlockLayout(num_envs, self.num_agents, size, actions, dtype, len(self.told_names))
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "observation": spaces.to_json(self.observation),
-            "action": spaces.to_json(self.action),
-            "time_limit": self.time_limit,
-            "agent_names": list(self.agent_names),
-            "per_agent": [[spaces.to_json(space) for space in pair] for pair in self.per_agent],
-            "tells_games": self.tells_games,
-            "can_save": self.can_save,
-            "told_names": list(self.told_names),
-            "made_of": self.made_of,
-        }
+        observation, action = spaces.to_json(self.observation), spaces.to_json(self.action)
+        pairs = [[spaces.to_json(space) for space in pair] for pair in self.per_agent]
+        return vars(self) | {"observation": observation, "action": action, "per_agent": pairs}
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> EnvFacts:
         observation, action = spaces.from_json(record["observation"]), spaces.from_json(record["action"])
-        pairs = tuple((spaces.from_json(seen), spaces.from_json(done)) for seen, done in record["per_agent"])
-        abilities = (record["tells_games"], record["can_save"], tuple(record["told_names"]), record["made_of"])
-        return cls(observation, action, record["time_limit"], tuple(record["agent_names"]), pairs, *abilities)
+        pairs = tuple((spaces.from_json(sees), spaces.from_json(does)) for sees, does in record["per_agent"])
+        names = {name: tuple(record[name]) for name in ("agent_names", "told_names")}
+        return cls(**{**record, "observation": observation, "action": action, "per_agent": pairs, **names})
 
 
 def can_pack(env: Any) -> bool:

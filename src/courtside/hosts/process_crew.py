@@ -186,10 +186,11 @@ class ProcessCrew:
         """Hear the workers whose sockets can be read, and look whether the others still move. Who is down?"""
         down = {}
         for w, worker in enumerate(self._workers):
+            first = worker.orders.first
             try:
                 if worker.is_ended or worker.link.fileno() in ready:
                     self._notices += worker.receive().get("notices", [])
-                elif not ready and self._is_in_round(worker):
+                elif not ready and self.arrays.steps[first] == self._steps_before[first]:
                     worker.check_alive()
             except WorkerDown as found:
                 down[w] = found
@@ -215,10 +216,6 @@ class ProcessCrew:
                 self._notices += answer.get("notices", [])
         except WorkerDown as down:
             return down
-
-    def _is_in_round(self, worker: Worker) -> bool:
-        first = worker.orders.first
-        return bool(self.arrays.steps[first] == self._steps_before[first])
 
     def _revive(self, w: int, down: WorkerDown, was_step: bool) -> None:
         """A new worker with new envs in the place of one that is down; the episodes of its envs are cut off."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from courtside import spaces
-from courtside.envs.findings import Check, Fault, one_line
+from courtside.envs.findings import Check, CheckResult, Fault, one_line, run_in_order
 
 
 class Seen(NamedTuple):
@@ -86,6 +86,12 @@ def play_game(env: Any, seed: int, steps: int) -> Played:
             log.append(Seen(step, env.reset().copy()))
             num_resets += 1
     return Played(log, num_resets)
+
+
+def run_trial(trial: EnvTrial, checks: Sequence[Check]) -> list[CheckResult]:
+    """All checks in order, those after a failed foundation marked as skipped."""
+    with closing(trial.env):
+        return run_in_order(checks, trial)
 
 
 def kinds(found: Any) -> str:

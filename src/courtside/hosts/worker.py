@@ -124,11 +124,6 @@ def framed(text: bytes) -> bytes:
     return len(text).to_bytes(LENGTH_BYTES, "little") + text
 
 
-def _read_framed(link: socket.socket) -> bytes:
-    length = int.from_bytes(link.recv(LENGTH_BYTES, socket.MSG_WAITALL), "little")
-    return link.recv(length, socket.MSG_WAITALL)
-
-
 def _serve(link: socket.socket, orders: Orders) -> None:
     envs, kind = [], calling(orders.source)
     for _ in range(orders.first, orders.last):
@@ -175,7 +170,8 @@ def _obey_signal(link: socket.socket, part: EnvSlice) -> bool:
         _send_screens(link, part)
     elif order in (RESET, LOAD, NOTHING):
         if order == LOAD:
-            part.load(split_states(_read_framed(link)))
+            length = int.from_bytes(link.recv(LENGTH_BYTES, socket.MSG_WAITALL), "little")
+            part.load(split_states(link.recv(length, socket.MSG_WAITALL)))
         elif order == RESET:
             part.reset()
         if part.notices:

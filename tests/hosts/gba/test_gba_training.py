@@ -15,6 +15,7 @@ import pytest
 from homebrew import quest
 
 from courtside.errors import CheckpointError, ConfigError
+from courtside.experiments.population.processes import plan_places
 from courtside.hosts.env_host import Plan, make_host
 from courtside.hosts.gba import options
 from courtside.runs import checkpoint, runlog
@@ -165,6 +166,11 @@ def test_a_run_goes_on_with_its_own_cartridge_alone(whole, rom, tmp_path):
     found = evaluate_run(run, which="last", episodes=2)
     assert found.env["pokedex_rew"] == 10.0
     assert found.mean_length == 12
+
+
+def test_processes_of_several_seeds_have_the_cartridge(rom):
+    config = override(CONFIG, env_id="gba:games:QUEST", rom=str(rom), seeds=2, num_envs=1, workers="serial")
+    assert plan_places(config).count >= 1
 
 
 def test_a_worker_that_dies_goes_on_from_its_last_state(rom):

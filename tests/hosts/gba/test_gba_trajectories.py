@@ -14,8 +14,7 @@ from courtside.errors import CheckpointError
 from courtside.hosts.gba.core import Emulator
 from courtside.hosts.gba.emerald.memory import read_state
 from courtside.hosts.gba.emerald.rewards import make_rewards
-from courtside.hosts.gba.replay_video import compose, pace
-from courtside.hosts.gba.reward_chart import COLOURS, REST, Chart, choose_lines
+from courtside.hosts.gba.replay_video import COLOURS, REST, Chart, choose_lines, compose, pace
 from courtside.hosts.gba.trajectories import About, Recorder, find_episode, list_episodes, read_trajectory, replay
 
 

@@ -8,11 +8,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from courtside.errors import CourtsideError, EnvContractError, describe_error
 from courtside.hosts.arrays import HostArrays
 from courtside.hosts.atari import options
 from courtside.hosts.atari.game import AtariGame, import_ale
-from courtside.hosts.calls import FAILURES, repeat_actions
+from courtside.hosts.calls import FAILURES, building, repeat_actions
 from courtside.hosts.facts import EnvFacts
 from courtside.settings.kinds import EnvSource
 
@@ -20,12 +19,8 @@ load = import_ale
 
 
 def build_env(source: EnvSource) -> AtariGame:
-    try:
+    with building(source):
         return AtariGame(source.name, options.read(source))
-    except CourtsideError:
-        raise
-    except Exception as error:
-        raise EnvContractError(f"{source.id} could not be built: {describe_error(error)}.") from error
 
 
 def build_drawn(source: EnvSource) -> AtariGame:

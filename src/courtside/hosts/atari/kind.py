@@ -51,8 +51,9 @@ def read(env_id: str) -> EnvSource:
             f"{env_id} shows the console's memory instead of the picture, which is not offered; take {PREFIX}{game}."
         )
     source = EnvSource("atari", game, {} if parts["v"] == "4" else {"sticky": str(OWN_STICKY)})
-    change, original = _describe_change(parts), _describe_original(parts)
-    note = f"{env_id} runs as {source.id}{change}, unless --env-options say otherwise.{original}"
+    note = f"{env_id} runs as {source.id}{_describe_change(parts)}, unless --env-options say otherwise."
+    if parts["way"] != "Deterministic":  # Gymnasium no longer has those variants
+        note += f" --env-id gym:{env_id} takes Gymnasium's own, raw."
     return dataclasses.replace(source, note=note)
 
 
@@ -91,11 +92,6 @@ def _describe_change(parts: re.Match[str]) -> str:
         return ""
     own = "4 frames" if parts["way"] == "Deterministic" or parts["v"] == "5" else "2 to 4 frames, drawn at random,"
     return f", without the {own} that this id skips by itself: frames are skipped once, as the option frame_skip says"
-
-
-def _describe_original(parts: re.Match[str]) -> str:
-    """Where the env itself is; Gymnasium no longer has the variants called Deterministic."""
-    return "" if parts["way"] == "Deterministic" else f" --env-id gym:{parts[0]} takes Gymnasium's own, raw."
 
 
 def list_games() -> list[str]:

@@ -8,9 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from courtside.errors import CourtsideError, EnvContractError, describe_error
 from courtside.hosts.arrays import HostArrays
-from courtside.hosts.calls import FAILURES, repeat_actions
+from courtside.hosts.calls import FAILURES, building, repeat_actions
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.gba import options
 from courtside.hosts.gba.core import find_core
@@ -22,12 +21,8 @@ load = find_core
 
 def build_env(source: EnvSource) -> GbaGame:
     options.require_rom(source)
-    try:
+    with building(source):
         return GbaGame(options.read(source))
-    except CourtsideError:
-        raise
-    except Exception as error:
-        raise EnvContractError(f"{source.id} could not be built: {describe_error(error)}.") from error
 
 
 def build_drawn(source: EnvSource) -> GbaGame:

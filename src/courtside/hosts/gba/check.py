@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
 
-from courtside.envs.findings import Check, CheckResult, Fault, run_in_order
+from courtside.envs.findings import Check, CheckResult, Fault
 from courtside.hosts.gba.game import GbaGame, is_black
 from courtside.hosts.gba.rom import identify
-from courtside.hosts.trial import AFTERWARDS, RUNS, EnvTrial, OwnSpace, play_game
+from courtside.hosts.trial import AFTERWARDS, RUNS, EnvTrial, OwnSpace, play_game, run_trial
 
 WAIT_STEPS = 120
 """Steps without a key in which a game must show something, and its memory make sense."""
 
 
 def run_checks(make_env: Callable[[], GbaGame], *, seed: int = 0, steps: int = 500) -> list[CheckResult]:
-    """All checks in order, those after a failed foundation marked as skipped. A wrong cartridge is not even put in."""
+    """A wrong cartridge is not even put in."""
     trial = EnvTrial(make_env, seed, steps, play_game, lambda env, _: OwnSpace(env.observation))
-    with closing(trial.env):
-        return run_in_order((CARTRIDGE, STARTS, MEMORY, RUNS, *AFTERWARDS), trial)
+    return run_trial(trial, (CARTRIDGE, STARTS, MEMORY, RUNS, *AFTERWARDS))
 
 
 def _check_cartridge(trial: EnvTrial) -> Iterator[Fault | str]:

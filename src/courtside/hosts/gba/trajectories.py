@@ -158,7 +158,9 @@ def write_trajectory(path: Path, trajectory: Trajectory) -> None:
     shutil.rmtree(temporary, ignore_errors=True)
     files.make_folder(temporary)
     try:
-        for name, content in _files(trajectory).items():
+        steps = io.BytesIO()
+        np.savez_compressed(steps, **{name: getattr(trajectory, name) for name in ARRAYS})
+        for name, content in {INITIAL: trajectory.initial, FINAL: trajectory.final, STEPS: steps.getvalue()}.items():
             files.write_bytes(temporary / name, content)
         files.write_json(temporary / ABOUT, _describe(trajectory))
         os.replace(temporary, path)
@@ -166,12 +168,6 @@ def write_trajectory(path: Path, trajectory: Trajectory) -> None:
         raise files.write_error(path, error) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _files(trajectory: Trajectory) -> dict[str, bytes]:
-    steps = io.BytesIO()
-    np.savez_compressed(steps, **{name: getattr(trajectory, name) for name in ARRAYS})
-    return {INITIAL: trajectory.initial, FINAL: trajectory.final, STEPS: steps.getvalue()}
 
 
 def _describe(trajectory: Trajectory) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from courtside.errors import ConfigError, CourtsideError, EnvContractError, describe_error
+from courtside.errors import ConfigError, EnvContractError, describe_error
 from courtside.hosts.arrays import HostArrays
-from courtside.hosts.calls import FAILURES, calling, repeat_actions
+from courtside.hosts.calls import FAILURES, building, calling, repeat_actions
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.gym.spaces import convert_action, convert_observation
 from courtside.hosts.rows import EnvFault, describe_value, make_action_reader, make_obs_writer
@@ -25,17 +25,11 @@ from courtside.settings.values import unknown_name
 
 def build_env(source: EnvSource) -> Any:
     """One Gymnasium env, with the wrappers it was registered with except Gymnasium's own checker: ours runs instead."""
-    gymnasium, env_id = load(), source.id
-    try:
+    gymnasium = load()
+    with building(source, " It must be buildable without arguments."):
         env = find_maker(source)()
-    except CourtsideError:
-        raise
-    except Exception as error:
-        raise EnvContractError(
-            f"{env_id} could not be built: {describe_error(error)}. It must be buildable without arguments."
-        ) from error
     if not isinstance(env, gymnasium.Env):
-        raise EnvContractError(f"{env_id} gives a {type(env).__name__}, expected a gymnasium.Env.")
+        raise EnvContractError(f"{source.id} gives a {type(env).__name__}, expected a gymnasium.Env.")
     return env
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from typing import Any, NamedTuple
 
-from courtside.envs.findings import Check, CheckResult, Fault, run_in_order
+from courtside.envs.findings import Check, CheckResult, Fault
 from courtside.errors import EnvContractError
 from courtside.hosts.gym.spaces import convert_action, convert_observation
-from courtside.hosts.trial import AFTERWARDS, RUNS, EnvTrial, Played, Seen, kinds
+from courtside.hosts.trial import AFTERWARDS, RUNS, EnvTrial, Played, Seen, kinds, run_trial
 
 PARTS = ("observations", "rewards", "terminations", "truncations", "infos")
 
@@ -36,10 +35,7 @@ class Call(NamedTuple):
 
 
 def run_checks(make_env: Callable[[], Any], *, seed: int = 0, steps: int = 500) -> list[CheckResult]:
-    """All checks in order, those after a failed foundation marked as skipped."""
-    trial = EnvTrial(make_env, seed, steps, play, space_of)
-    with closing(trial.env):
-        return run_in_order(CHECKS, trial)
+    return run_trial(EnvTrial(make_env, seed, steps, play, space_of), CHECKS)
 
 
 def play(env: Any, seed: int, steps: int) -> Played:

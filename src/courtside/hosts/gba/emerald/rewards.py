@@ -131,7 +131,9 @@ class Healing:
 
     def update(self, state: GameState) -> Amounts:
         if state.party is not None:
-            self._look_at({_identify(one): (one.hp, one.max_hp) for one in state.party})
+            # What stays the same of a Pokemon as it grows, evolves and moves in the party.
+            keys = [(*one.ivs, one.met_location, one.met_level) for one in state.party]
+            self._look_at({key: (one.hp, one.max_hp) for key, one in zip(keys, state.party, strict=True)})
         return {"heal_rew": self._weight * self._num_healed}
 
     def _look_at(self, health: Health) -> None:
@@ -158,11 +160,6 @@ class Healing:
     def load(self, saved: Mapping[str, Any]) -> None:
         self._believed, self._candidate = _as_health(saved["believed"]), _as_health(saved["candidate"])
         self._num_equal, self._num_healed = int(saved["num_equal"]), int(saved["num_healed"])
-
-
-def _identify(pokemon: Pokemon) -> tuple[int, ...]:
-    """What stays the same of a Pokemon as it grows, evolves and moves in the party."""
-    return (*pokemon.ivs, pokemon.met_location, pokemon.met_level)
 
 
 def _lack(health: tuple[int, int]) -> int:

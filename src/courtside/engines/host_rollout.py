@@ -13,7 +13,8 @@ import jax
 import numpy as np
 from jaxtyping import Array
 
-from courtside.algos.team import Team, join_actions
+from courtside.algos.acting import join_actions
+from courtside.algos.team import Team
 from courtside.hosts.arrays import ALIGNMENT
 from courtside.hosts.base import Host, HostStep
 from courtside.types import EpisodeEnd, Rollout

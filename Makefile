@@ -27,7 +27,7 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint format clean
+.PHONY: help demo test lint format size clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -46,6 +46,9 @@ lint: $(VENV)/installed-dev ## check style and types
 format: $(VENV)/installed-dev ## rewrite the code in the project's style
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+size: $(VENV)/installed ## report how large the code is, where it lies in crumbs, and which way imports point
+	@$(BIN)/python bench/size.py $(ARGS)
 
 clean: ## remove the environment and the caches; runs/ stays
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from courtside.hosts.atari.make import build_env
+from courtside.hosts.atari.calls import build_env
+from courtside.settings.worlds import find_env
 
 PEER = Path(__file__).parent / "peers" / "atari_wrapped.py"
 GAMES = ("breakout", "pong", "seaquest", "ms_pacman", "freeway")
@@ -34,7 +35,7 @@ def first_difference(
     game: str, seed: int, life_loss: bool, sticky: float, peer: dict[str, np.ndarray]
 ) -> tuple[int, str]:
     """Steps that were equal, and what differed then; an empty text where nothing did."""
-    env = build_env(f"atari:{game}[life_loss={life_loss},sticky={sticky}]")
+    env = build_env(find_env(f"atari:{game}[life_loss={life_loss},sticky={sticky}]"))
     if digest(env.reset(seed)) != peer["first"]:
         return 0, "first observation"
     for t, action in enumerate(peer["actions"].tolist()):

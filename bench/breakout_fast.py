@@ -7,7 +7,8 @@
 
 Meant for a machine with a GPU and many cores. It is `courtside train breakout-fast --seeds 2`, a process for each seed. After
 `--seconds` it is stopped as Ctrl-C stops it, and the same command resumes it, bit for bit; an evaluation that has begun is
-played to its end first. With `--games`, each seed that is finished then plays as many whole games with actions drawn and as
+played to its end first. Begun by a script in the background this one does not hear Ctrl-C, as the shell has it: use
+`--seconds` there, or interrupt `courtside` itself. With `--games`, each seed that is finished then plays as many whole games with actions drawn and as
 many with the likeliest ones, both at once, with its newest policy. Prints how far each seed is, the score of the whole games
 in the newest updates of its training, and once it is finished that of its last evaluation; then the seconds that all parts
 took, starts, compiling and evaluation included. Exit status 0 once every seed is finished and has reached `--goal`, 1 until

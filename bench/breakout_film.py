@@ -13,6 +13,7 @@ import numpy as np
 
 from courtside.engines import make_engine
 from courtside.engines.loading import load
+from courtside.hosts.calls import calling
 from courtside.runs.video import check_path, write_video
 from courtside.settings.config import override
 from courtside.training import filming
@@ -32,11 +33,10 @@ def main() -> None:
     loaded = load(args.run, "last")
     config = override(loaded.config, num_envs=1, num_minibatches=1, shifts=1, staleness=0, workers="serial")
     engine = make_engine(config, loaded.run_dir)
-    filming.ZOOM["atari"] = args.zoom
     try:
         (actions,) = engine.record_actions(loaded.policies, args.seed, 1, args.greedy, 1)
-        env, earned = filming.build_drawn(engine.spec.name), np.zeros(1)
-        frames = filming.play_again(engine, env, args.seed, actions, 1, earned)
+        env, earned = calling(engine.source).build_drawn(engine.source), np.zeros(1)
+        frames = filming.play_again(engine, env, args.seed, actions, 1, earned, args.zoom)
         count = write_video(args.out, islice(frames, 0, None, args.every), args.fps)
         env.close()
     finally:

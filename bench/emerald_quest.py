@@ -25,9 +25,10 @@ from homebrew import quest
 
 import courtside
 from courtside.hosts.env_host import make_host
-from courtside.hosts.gba.options import tell
+from courtside.hosts.gba.options import give
 from courtside.runs.events import Event, Progress
 from courtside.settings.config import Config, EnvConfig, NetConfig, PPOConfig, RunConfig, override
+from courtside.settings.worlds import find_env
 from courtside.training import session
 
 PER_BADGE = 10.0
@@ -77,7 +78,7 @@ def train_and_play(args: argparse.Namespace, rom: Path, seed: int) -> dict:
 
 def random_badges(rom: Path, episodes: int) -> float:
     """Badges of a player whose actions are all equally likely, one episode in each env."""
-    host = make_host(f"gba:{tell('games:QUEST', {'rom': rom})}", 8, EnvConfig(), packed=True, for_evaluation=True)
+    host = make_host(give(find_env("gba:games:QUEST"), {"rom": rom}), 8, EnvConfig(), packed=True, for_evaluation=True)
     column, drawn, found = host.spec.told_names.index("badge_rew"), np.random.default_rng(1), []
     host.reset(1)
     while len(found) < episodes:

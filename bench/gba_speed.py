@@ -35,9 +35,10 @@ from homebrew import busy, quest
 
 from courtside.hosts.env_host import Plan, make_host
 from courtside.hosts.gba.core import Emulator, find_core
-from courtside.hosts.gba.options import tell
+from courtside.hosts.gba.options import give
 from courtside.machine import own_share_mb, resident_mb
 from courtside.settings.config import EnvConfig
+from courtside.settings.worlds import find_env
 
 FRAMES_PER_STEP = 25
 OURS, OURS_ALONE = "courtside, with picture and memory", "courtside, frames alone"
@@ -131,8 +132,8 @@ def workers_memory(folder: Path, count: int) -> dict:
     """What so many worker processes take, each with one game of 16 MiB, as a run of the real game has them."""
     rom = folder / "workers.gba"
     rom.write_bytes(quest.build().ljust(PADDED, b"\1"))
-    name = f"gba:{tell('games:QUEST', {'rom': rom})}"
-    host = make_host(name, count, EnvConfig(worker_timeout=300.0), Plan("processes", count, ""), packed=True)
+    source = give(find_env("gba:games:QUEST"), {"rom": rom})
+    host = make_host(source, count, EnvConfig(worker_timeout=300.0), Plan("processes", count, ""), packed=True)
     host.reset(0)
     for _ in range(50):
         host.step(np.zeros((count, 1), int))

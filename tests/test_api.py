@@ -25,13 +25,12 @@ def test_import_is_light():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_train_is_both_the_function_and_the_module_of_the_loop():
-    from courtside.training import loop
-    from courtside.training.loop import run
-
-    assert loop.run is run
-    assert callable(loop)
-    assert callable(courtside.evaluate)
+def test_what_the_package_offers_is_a_function_whatever_was_imported_before():
+    code = "import courtside, courtside.training.loop, courtside.training.evaluate as e; print(callable(courtside.train), courtside.evaluate is not e)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True"]
+    assert set(courtside.LAZY) <= set(dir(courtside))
+    assert courtside.LAZY.keys() == set(courtside.__all__) - {"makes_env"}
 
 
 def test_events_reach_the_view(tmp_path):
@@ -110,3 +109,9 @@ def test_train_many_seeds(tmp_path):
     result = courtside.train("cartpole", seeds=2, seed=4, runs_dir=str(tmp_path), **settings)
     assert [member.seed for member in result.results.members] == [4, 5]
     assert result.results.passes.of == 2
+
+
+def test_a_run_goes_on_beyond_its_end(tmp_path):
+    first = courtside.train("cartpole", runs_dir=str(tmp_path), **(SMALL | {"total_timesteps": 256, "eval_every": 0}))
+    further = courtside.resume(first.run_dir, total_timesteps=512)
+    assert (first.step, further.step, further.run_dir) == (256, 512, first.run_dir)

@@ -40,11 +40,11 @@ def test_write_replaces_the_whole_file(tmp_path):
 LIMITED = """
 import resource, sys
 from pathlib import Path
-from courtside import storage
+from courtside import files
 from courtside.errors import CheckpointError
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
-    storage.write_bytes(Path(sys.argv[1]), b"x" * 1500)
+    files.write_bytes(Path(sys.argv[1]), b"x" * 1500)
 except CheckpointError as error:
     print(error)
 """
@@ -64,14 +64,14 @@ def test_a_write_cut_short_leaves_the_old_file_and_nothing_else(tmp_path):
 TINY_DISK = """
 import os, subprocess, sys
 from pathlib import Path
-from courtside import storage
+from courtside import files
 from courtside.errors import CheckpointError
 disk = Path(sys.argv[1])
 if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True).returncode:
     print("no mount"); sys.exit()
-storage.write_bytes(disk / "a.bin", b"old")
+files.write_bytes(disk / "a.bin", b"old")
 try:
-    storage.write_bytes(disk / "a.bin", b"x" * 200_000)
+    files.write_bytes(disk / "a.bin", b"x" * 200_000)
 except CheckpointError as error:
     print(error)
 print(sorted(os.listdir(disk)), (disk / "a.bin").read_bytes())
@@ -141,9 +141,9 @@ def test_lines_are_there_at_once_and_kept_on_reopen(tmp_path):
 LIMITED_LINES = """
 import resource, sys
 from pathlib import Path
-from courtside import storage
+from courtside import files
 from courtside.errors import CheckpointError
-file = storage.AppendFile(Path(sys.argv[1]))
+file = files.AppendFile(Path(sys.argv[1]))
 file.append_lines(["x" * 600])
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:

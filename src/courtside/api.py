@@ -6,6 +6,7 @@ result = courtside.train("cartpole", seed=3, total_timesteps=200_000)
 run = courtside.load(result.run_dir)
 action = run.policy(obs)
 print(courtside.evaluate(result.run_dir, episodes=50).mean)
+courtside.resume(result.run_dir, total_timesteps=400_000)
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from courtside.engines.loading import LoadedRun, load
-from courtside.experiments.start import train as train_session
+from courtside.experiments import start
 from courtside.runs import runlog
 from courtside.runs.events import Notice
 from courtside.runs.trust import admit_base, admit_config, consent
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from courtside.health.findings import Finding
 
 
-__all__ = ["EvalResult", "LoadedRun", "Result", "diagnose", "evaluate", "load", "train"]
+__all__ = ["EvalResult", "LoadedRun", "Result", "diagnose", "evaluate", "load", "resume", "train"]
 
 
 def train(
@@ -37,7 +38,7 @@ def train(
     """Train a preset, or a Config of your own, with settings changed by their flag names (`num_envs=8`).
 
     As on the command line, a preset's thresholds hold for its own world only, and another `env_id` without a preset starts
-    from the plain defaults. `view.on(event)` is called with every event of the run (see `courtside.events`). With `seeds=16`
+    from the plain defaults. `view.on(event)` is called with every event of the run (see `courtside.runs.events`). With `seeds=16`
     the result is a population's: how its members spread. `trust` consents to the code that a preset file or a run, given as
     the preset, names.
     """
@@ -47,7 +48,7 @@ def train(
         if view is not None:
             for note in [*notes, *presets.changed_task_notes(base, config)]:
                 view.on(Notice(note))
-        return train_session(config, view=view)
+        return start.train(config, view=view)
 
 
 def _find_base(preset: str | Config | None, settings: dict[str, Any]) -> tuple[Config, list[str]]:
@@ -61,6 +62,21 @@ def _find_base(preset: str | Config | None, settings: dict[str, Any]) -> tuple[C
     else:
         admit_config(preset.env)
     return preset, []
+
+
+def resume(
+    run: str | Path,
+    *,
+    view: View | None = None,
+    total_timesteps: int | None = None,
+    rom: str = "",
+    trust: bool | str = False,
+) -> Result | PopulationResult:
+    """Go on with a run or a population that was stopped or killed, bit for bit, or beyond its end with `total_timesteps`.
+
+    `rom` is where a run's cartridge's dump lies now; `trust` consents to the code that a stranger's run names.
+    """
+    return start.resume(run, view=view, total_timesteps=total_timesteps, rom=rom, trust=trust)
 
 
 def diagnose(run: str | Path) -> list[Finding]:

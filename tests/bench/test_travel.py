@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from courtside.experiments import start
 from courtside.runs import checkpoint, runlog
 from courtside.runs.events import Settled
 from courtside.settings import config, presets
-from courtside.training import session
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 import travel
@@ -34,7 +34,7 @@ class Stopper:
 
 def train(folder: Path, view: Stopper | None = None, **changes) -> Path:
     settings = config.override(presets.find_preset("cartpole"), **(SMALL | changes), runs_dir=str(folder))
-    return session.train(settings, view=view).run_dir
+    return start.train(settings, view=view).run_dir
 
 
 def logs(run: Path) -> list[bytes]:
@@ -54,7 +54,7 @@ def test_a_part_goes_on_elsewhere_as_it_would_have_here(stopped, tmp_path):
     assert there == tmp_path / "there" / stopped.name
     names = {path.name for path in there.iterdir()}
     assert not [name for name in names if name.startswith("events.out") or name == ".lock"]
-    assert session.resume(there).finished
+    assert start.resume(there).finished
     assert logs(there) == logs(train(tmp_path / "whole"))
 
 

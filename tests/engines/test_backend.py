@@ -27,7 +27,7 @@ def run_python(code: str, **environment: str) -> str:
 
 START = """
 import os, jax
-from courtside import backend
+from courtside.engines import backend
 from courtside.settings.config import Config, override
 backend.start(override(Config(), num_envs={num_envs}))
 print(os.environ.get("NPROC"), jax.config.values["jax_compilation_cache_dir"])

@@ -10,7 +10,7 @@ from courtside.engines import make_engine
 from courtside.engines.host_engine import HostEngine
 from courtside.runs import checkpoint
 from courtside.settings.config import Config, override
-from courtside.settings.worlds import EnvSource
+from courtside.settings.kinds import EnvSource
 from rounding import rounding
 from tree_equality import assert_bit_equal, assert_close, by_errors
 

@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from courtside.hosts.arrays import ALIGNMENT, Layout, make_arrays, num_bytes
+from courtside.hosts.arrays import ALIGNMENT, BlockLayout, make_arrays, num_bytes
 
-LAYOUT = Layout(5, 2, 3, (((2,), np.dtype(np.float32)), ((), np.dtype(np.int32))))
+LAYOUT = BlockLayout(5, 2, 3, (((2,), np.dtype(np.float32)), ((), np.dtype(np.int32))))
 
 
 def test_arrays_fill_the_block_without_overlap():

@@ -14,6 +14,7 @@ from courtside.hosts.env_host import choose, make_host, num_cores, plan_workers
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.measure import Measured
 from courtside.settings.config import EnvConfig
+from courtside.settings.worlds import find_env
 from waiting import wait_until
 
 MODES = ["serial", "threads", "processes"]
@@ -199,14 +200,14 @@ def test_auto_measures_and_says_why(env_id):
 
 
 def test_auto_takes_processes_where_a_crash_must_be_survived():
-    assert plan_workers("failing_envs:Dies", 4, EnvConfig(on_worker_failure="restart")).mode == "processes"
+    assert plan_workers(find_env("failing_envs:Dies"), 4, EnvConfig(on_worker_failure="restart")).mode == "processes"
 
 
 def test_a_class_of_the_main_script_cannot_go_to_processes():
     with pytest.raises(ConfigError, match="imported from a module"):
-        plan_workers("__main__:Mine", 4, EnvConfig(workers="processes"))
+        plan_workers(find_env("__main__:Mine"), 4, EnvConfig(workers="processes"))
 
 
 def test_workers_are_never_more_than_envs_and_cores_count():
-    assert plan_workers("gym:X", 1, EnvConfig(workers="processes")).num_workers == 1
-    assert plan_workers("gym:X", 1000, EnvConfig(workers="processes")).num_workers == num_cores()
+    assert plan_workers(find_env("gym:X"), 1, EnvConfig(workers="processes")).num_workers == 1
+    assert plan_workers(find_env("gym:X"), 1000, EnvConfig(workers="processes")).num_workers == num_cores()

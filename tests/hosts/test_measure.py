@@ -6,17 +6,18 @@ from courtside.errors import ConfigError, EnvContractError
 from courtside.hosts.env_host import estimate_memory_mb, make_host, measure
 from courtside.hosts.measure import measure_env
 from courtside.settings.config import EnvConfig
+from courtside.settings.worlds import find_env
 
 MODES = ["serial", "threads", "processes"]
 
 
 def test_a_step_takes_as_long_as_its_env_waits():
-    assert measure_env("failing_envs:Slow", with_speed=True)["step_seconds"] > 0.002
+    assert measure_env(find_env("failing_envs:Slow"), with_speed=True)["step_seconds"] > 0.002
 
 
 def test_envs_that_step_side_by_side_gain_from_threads():
     """In a row each step waits for nobody, as long as it can; in threads two of them meet at once, however busy the machine is."""
-    found = measure_env("failing_envs:Meets", with_speed=True)
+    found = measure_env(find_env("failing_envs:Meets"), with_speed=True)
     assert found["step_seconds"] > 0.05
     assert found["thread_gain"] > 1.5
 
@@ -44,4 +45,6 @@ def test_memory_is_foretold_and_measured(mode):
     assert foretold[12] - foretold[4] == pytest.approx(64, abs=12)
     assert 0.6 * 12 * 8 < held[12] < 2 * foretold[12]
     assert 0.5 * held[12] < foretold[12] < 2 * held[12] + 20
-    assert measure("failing_envs:Heavy", False, config.worker_timeout).next_env_mb == pytest.approx(8, abs=1.5)
+    assert measure(find_env("failing_envs:Heavy"), False, config.worker_timeout).next_env_mb == pytest.approx(
+        8, abs=1.5
+    )

@@ -251,8 +251,7 @@ def test_a_killed_trainer_leaves_no_worker_behind(is_hung):
         sys.path.insert(0, sys.argv[1])
         from courtside.hosts.process_crew import ProcessCrew
         from courtside.settings.worlds import stand_for
-        stand_for("failing_envs:HangsOnce")
-        crew = ProcessCrew("failing_envs:HangsOnce", 2, 2, restart=False, timeout=60.0)
+        crew = ProcessCrew(stand_for("failing_envs:HangsOnce"), 2, 2, restart=False, timeout=60.0)
         crew.arrays.seed[:] = 0, 1
         crew.reset()
         for _ in range(4):
@@ -282,8 +281,9 @@ def test_a_script_without_a_main_guard_can_use_processes(tmp_path):
     script.write_text(
         textwrap.dedent("""
         from courtside.hosts.process_crew import ProcessCrew
+        from courtside.settings.worlds import find_env
         print("once")
-        crew = ProcessCrew("gym:CartPole-v1", 2, 2, restart=False, timeout=60.0)
+        crew = ProcessCrew(find_env("gym:CartPole-v1"), 2, 2, restart=False, timeout=60.0)
         print(crew.arrays.features.shape)
         """)
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from courtside.hosts.crews import SerialCrew
+from courtside.settings.worlds import find_env
 from waiting import PATIENCE
 
 HERE = Path(__file__).parent
@@ -65,7 +66,7 @@ def test_a_crash_shows_where():
 
 
 def test_many_slow_envs_in_a_row_are_no_hang():
-    crew = SerialCrew("failing_envs:Slow", 200, restart=False, timeout=0.2)
+    crew = SerialCrew(find_env("failing_envs:Slow"), 200, restart=False, timeout=0.2)
     crew.reset()
     started = time.monotonic()
     crew.send()
@@ -77,7 +78,7 @@ def test_many_slow_envs_in_a_row_are_no_hang():
 @pytest.mark.parametrize("is_closed", [True, False])
 def test_the_watchdog_goes_with_its_crew(is_closed):
     before = set(threading.enumerate())
-    crew = SerialCrew("failing_envs:Sound", 1, restart=False, timeout=0.2)
+    crew = SerialCrew(find_env("failing_envs:Sound"), 1, restart=False, timeout=0.2)
     (watchdog,) = set(threading.enumerate()) - before
     if is_closed:
         crew.close()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from courtside import spaces
-from courtside.hosts.gym_spaces import convert_observation
+from courtside.hosts.gym.spaces import convert_observation
 from courtside.interop.spaces import ActionError, convert, idle_action, make_reader, read_action, read_actions
 
 SPACES = [

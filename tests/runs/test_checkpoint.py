@@ -404,7 +404,7 @@ FULL_DISK = """
 import resource, subprocess, sys
 from pathlib import Path
 import jax.numpy as jnp
-from courtside import checkpoint
+from courtside.runs import checkpoint
 from courtside.envs.base import EnvSpec
 from courtside.errors import CheckpointError
 run = Path(sys.argv[1])

@@ -294,7 +294,7 @@ import os, sys
 from courtside.settings.config import Config, RunConfig
 from courtside.errors import ConfigError
 from courtside.runs.runlog import RunLog
-import courtside.sinks, tensorboardX
+import courtside.runs.sinks, tensorboardX
 if os.getuid() == 0:
     os.setuid(65534)
 try:

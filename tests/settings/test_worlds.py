@@ -266,7 +266,7 @@ def test_every_option_is_listed_with_the_default_of_its_world():
 
 
 def test_names_are_known_without_loading_jax():
-    code = "import sys, courtside.registry as r; print(len(r.ENVS), 'jax' in sys.modules, 'gymnasium' in sys.modules)"
+    code = "import sys, courtside.settings.worlds as r; print(len(r.ENVS), 'jax' in sys.modules, 'gymnasium' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(len(ENVS)), "False", "False"]
 

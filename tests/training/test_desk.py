@@ -16,6 +16,7 @@ import pytest
 
 from courtside.cli.closing import exit_status, stopped_lines
 from courtside.errors import CheckpointError, ConfigError
+from courtside.experiments import start
 from courtside.experiments.population import session as population
 from courtside.runs import checkpoint, knobs, runlog
 from courtside.runs.events import Notice, Progress, Turned
@@ -25,7 +26,6 @@ from courtside.runs.members import create_folders, member_dirs
 from courtside.settings import presets
 from courtside.settings.config import override
 from courtside.settings.turns import turns_of
-from courtside.training import session
 from waiting import PATIENCE, wait_until
 
 SMALL = {
@@ -79,7 +79,7 @@ TURN = Wish("turn", "learning_rate", "3e-3")
 class TestTurning:
     def test_the_run_obeys_and_tells(self, tmp_path):
         view = Asker(tmp_path, {3: [TURN]})
-        run = session.train(small(tmp_path), view=view).run_dir
+        run = start.train(small(tmp_path), view=view).run_dir
         (turn,) = turns_of(runlog.read_config(run))
         rows = {row["update"]: row["charts/learning_rate"] for row in runlog.read_rows(run)}
         assert 0 < turn.update < 128
@@ -93,16 +93,16 @@ class TestTurning:
 
     def test_a_repeated_run_turns_at_the_same_update(self, tmp_path):
         view = Asker(tmp_path / "a", {3: [TURN], 4: [Wish("turn", "ent_coef", "linear(0.5, 0)")]})
-        run = session.train(small(tmp_path / "a"), view=view).run_dir
+        run = start.train(small(tmp_path / "a"), view=view).run_dir
         assert len(turns_of(runlog.read_config(run))) == 2
-        again = session.train(override(presets.find_preset(str(run)), runs_dir=str(tmp_path / "b"))).run_dir
+        again = start.train(override(presets.find_preset(str(run)), runs_dir=str(tmp_path / "b"))).run_dir
         for name in ("metrics.jsonl", "evals.jsonl", "verdict.json"):
             assert (again / name).read_bytes() == (run / name).read_bytes()
 
     def test_a_run_that_goes_back_to_before_the_turn_makes_it_again(self, tmp_path):
         """As after a kill that came before the next checkpoint."""
         view = Asker(tmp_path, {4: [TURN]}, then=(7, lambda _: os.kill(os.getpid(), signal.SIGINT)))
-        run = session.train(small(tmp_path, keep_checkpoints=100), view=view).run_dir
+        run = start.train(small(tmp_path, keep_checkpoints=100), view=view).run_dir
         (turn,) = turns_of(runlog.read_config(run))
         found = checkpoint.find_checkpoints(run / "checkpoints")
         later = [path for path in found if int(path.stem.removeprefix("update-")) >= turn.update]
@@ -110,8 +110,8 @@ class TestTurning:
         assert len(later) < len(found)
         for path in later:
             path.unlink()
-        resumed = session.resume(run).run_dir
-        whole = session.train(override(presets.find_preset(str(run)), runs_dir=str(tmp_path / "whole"))).run_dir
+        resumed = start.resume(run).run_dir
+        whole = start.train(override(presets.find_preset(str(run)), runs_dir=str(tmp_path / "whole"))).run_dir
         theirs = outcome(whole) | {"config.json": (run / "config.json").read_bytes()}
         assert outcome(resumed) == theirs
 
@@ -125,13 +125,13 @@ class TestTurning:
     )
     def test_what_cannot_be_turned_is_told_and_changes_nothing(self, tmp_path, wish, why):
         view = Asker(tmp_path, {1: [wish]})
-        run = session.train(small(tmp_path, total_timesteps=2_048), view=view).run_dir
+        run = start.train(small(tmp_path, total_timesteps=2_048), view=view).run_dir
         assert any(f"{wish.setting} was not turned to {wish.value}" in note and why in note for note in view.notes())
         assert runlog.read_config(run).run.turns == ()
 
     def test_an_insured_run_says_no(self, tmp_path):
         view = Asker(tmp_path, {1: [TURN]})
-        run = session.train(small(tmp_path, total_timesteps=2_048, insure=True), view=view).run_dir
+        run = start.train(small(tmp_path, total_timesteps=2_048, insure=True), view=view).run_dir
         assert any("--insure" in note for note in view.notes())
         assert runlog.read_config(run).run.turns == ()
 
@@ -148,7 +148,7 @@ test_desk.turn_and_die(*sys.argv[1:])
 def turn_and_die(folder, family):
     """In a process of its own: turned, and killed by its own hand two chunks later, the newest checkpoint being older."""
     view = Asker(Path(folder), {3: [turn_of(family)]}, then=(5, lambda _: os.kill(os.getpid(), signal.SIGKILL)))
-    session.train(killed(Path(folder), family), view=view)
+    start.train(killed(Path(folder), family), view=view)
 
 
 def killed(folder, family):
@@ -174,8 +174,8 @@ def test_a_turned_run_that_is_killed_ends_as_one_that_never_was(tmp_path, family
     (run,) = (tmp_path / "killed").iterdir()
     (turn,) = turns_of(runlog.read_config(run))
     assert checkpoint.newest_update(run) < turn.update < len(runlog.read_rows(run))
-    session.resume(run)
-    repeated = session.train(override(presets.find_preset(str(run)), runs_dir=str(tmp_path / "again"))).run_dir
+    start.resume(run)
+    repeated = start.train(override(presets.find_preset(str(run)), runs_dir=str(tmp_path / "again"))).run_dir
     last = [checkpoint.find_checkpoints(folder / "checkpoints")[0].read_bytes() for folder in (run, repeated)]
     assert last[0] == last[1]
     for name in WHOLE:
@@ -195,11 +195,11 @@ class TestPausing:
             seen["saved"] = checkpoint.newest_update(run)
             knobs.put(run, Wish("go_on"))
 
-        def start(run):
+        def begin_watching(run):
             threading.Thread(target=watch, args=(run,), daemon=True).start()
 
-        view = Asker(tmp_path / "a", {3: [Wish("pause")]}, then=(3, start))
-        run = session.train(small(tmp_path / "a"), view=view).run_dir
+        view = Asker(tmp_path / "a", {3: [Wish("pause")]}, then=(3, begin_watching))
+        run = start.train(small(tmp_path / "a"), view=view).run_dir
         assert seen["rows"] == seen["later"]
         assert seen["saved"] == seen["rows"].count(b"\n")
         assert not knobs.is_paused(run)
@@ -207,7 +207,7 @@ class TestPausing:
             "paused",
             "went on",
         ]
-        plain = session.train(small(tmp_path / "b")).run_dir
+        plain = start.train(small(tmp_path / "b")).run_dir
         ours = outcome(run) | {"config.json": (plain / "config.json").read_bytes()}
         assert ours == outcome(plain)
 
@@ -217,20 +217,20 @@ class TestPausing:
             wait_until(lambda: knobs.is_paused(run))
             knobs.put(run, Wish("stop")) if how == "page" else os.kill(os.getpid(), signal.SIGINT)
 
-        def start(run):
+        def begin_stopping(run):
             threading.Thread(target=stop, args=(run,), daemon=True).start()
 
-        stopped = session.train(
-            small(tmp_path / "a"), view=Asker(tmp_path / "a", {2: [Wish("pause")]}, then=(2, start))
+        stopped = start.train(
+            small(tmp_path / "a"), view=Asker(tmp_path / "a", {2: [Wish("pause")]}, then=(2, begin_stopping))
         )
         assert (stopped.stopped_by, stopped.finished) == (how, False)
         assert not knobs.is_paused(stopped.run_dir)
-        run, plain = session.resume(stopped.run_dir).run_dir, session.train(small(tmp_path / "b")).run_dir
+        run, plain = start.resume(stopped.run_dir).run_dir, start.train(small(tmp_path / "b")).run_dir
         assert outcome(run) == outcome(plain) | {"config.json": (run / "config.json").read_bytes()}
 
 
 def test_a_stop_saves_and_says_who(tmp_path):
-    stopped = session.train(small(tmp_path), view=Asker(tmp_path, {2: [Wish("stop")]}))
+    stopped = start.train(small(tmp_path), view=Asker(tmp_path, {2: [Wish("stop")]}))
     assert stopped.stopped_by == "page"
     assert 0 < stopped.update < 128
     assert checkpoint.newest_update(stopped.run_dir) == stopped.update
@@ -240,17 +240,17 @@ def test_a_stop_saves_and_says_who(tmp_path):
 
 def test_a_checkpoint_now(tmp_path):
     view = Asker(tmp_path, {2: [Wish("checkpoint")]})
-    run = session.train(small(tmp_path, checkpoint_seconds=1e6, keep_checkpoints=100), view=view).run_dir
+    run = start.train(small(tmp_path, checkpoint_seconds=1e6, keep_checkpoints=100), view=view).run_dir
     assert len(checkpoint.find_checkpoints(run / "checkpoints")) == 3, "the first moment, the one asked for, the last"
     assert any("was asked for through the page" in event["text"] for event in diary(run))
 
 
 class TestWishes:
     def test_from_before_the_start_are_dropped(self, tmp_path):
-        stopped = session.train(small(tmp_path), view=Asker(tmp_path, {2: [Wish("stop")]}))
+        stopped = start.train(small(tmp_path), view=Asker(tmp_path, {2: [Wish("stop")]}))
         knobs.put(stopped.run_dir, Wish("stop"))
         knobs.put(stopped.run_dir, TURN)
-        resumed = session.resume(stopped.run_dir)
+        resumed = start.resume(stopped.run_dir)
         assert resumed.finished
         assert runlog.read_config(resumed.run_dir).run.turns == ()
         assert any("2 wishes from before" in event["text"] for event in diary(resumed.run_dir))
@@ -304,7 +304,7 @@ class TestWishes:
 class TestPopulation:
     def test_all_members_turn_alike_and_again_when_repeated(self, tmp_path):
         view = Asker(tmp_path / "a", {2: [TURN]})
-        run = session.train(small(tmp_path / "a", total_timesteps=8_192, seeds=2), view=view).run_dir
+        run = start.train(small(tmp_path / "a", total_timesteps=8_192, seeds=2), view=view).run_dir
         turns = runlog.read_config(run).run.turns
         assert len(turns) == 1
         for folder in member_dirs(run):
@@ -314,13 +314,13 @@ class TestPopulation:
             assert rows[turn.update] < 2e-3
             assert rows[turn.update + 1] == pytest.approx(3e-3)
             assert any(event["kind"] == "knob" for event in diary(folder))
-        again = session.train(override(presets.find_preset(str(run)), runs_dir=str(tmp_path / "b"))).run_dir
+        again = start.train(override(presets.find_preset(str(run)), runs_dir=str(tmp_path / "b"))).run_dir
         for folder, other in zip(member_dirs(run), member_dirs(again), strict=True):
             assert (folder / "metrics.jsonl").read_bytes() == (other / "metrics.jsonl").read_bytes()
 
     def test_a_kill_before_all_members_heard_of_a_turn(self, tmp_path):
         view = Asker(tmp_path / "a", {3: [TURN]}, then=(6, lambda _: os.kill(os.getpid(), signal.SIGINT)))
-        run = session.train(small(tmp_path / "a", seeds=2, keep_checkpoints=100), view=view).run_dir
+        run = start.train(small(tmp_path / "a", seeds=2, keep_checkpoints=100), view=view).run_dir
         second = member_dirs(run)[1]
         told = runlog.read_config(second)
         assert told.run.turns
@@ -330,9 +330,9 @@ class TestPopulation:
             for path in checkpoint.find_checkpoints(folder / "checkpoints"):
                 if int(path.stem.removeprefix("update-")) > turn.update:
                     path.unlink()
-        session.resume(run)
+        start.resume(run)
         assert runlog.read_config(second).run.turns == runlog.read_config(run).run.turns
-        again = session.train(override(presets.find_preset(str(run)), runs_dir=str(tmp_path / "b"))).run_dir
+        again = start.train(override(presets.find_preset(str(run)), runs_dir=str(tmp_path / "b"))).run_dir
         for folder, other in zip(member_dirs(run), member_dirs(again), strict=True):
             for name in WHOLE:
                 assert (folder / name).read_bytes() == (other / name).read_bytes()
@@ -347,17 +347,17 @@ class TestPopulation:
             seen.append(before == [(folder / "metrics.jsonl").read_bytes() for folder in member_dirs(run)])
             knobs.put(run, Wish("go_on"))
 
-        def start(run):
+        def begin_watching(run):
             threading.Thread(target=watch, args=(run,), daemon=True).start()
 
-        view = Asker(tmp_path, {2: [Wish("pause")]}, then=(2, start))
-        assert session.train(small(tmp_path, total_timesteps=8_192, seeds=2), view=view).finished
+        view = Asker(tmp_path, {2: [Wish("pause")]}, then=(2, begin_watching))
+        assert start.train(small(tmp_path, total_timesteps=8_192, seeds=2), view=view).finished
         assert seen == [True]
 
     def test_members_that_come_in_waves_cannot_be_turned_alike(self, tmp_path, monkeypatch):
         monkeypatch.setattr("courtside.experiments.population.session.members_that_fit", lambda single: 1)
         view = Asker(tmp_path, {1: [TURN]})
-        run = session.train(small(tmp_path, total_timesteps=2_048, seeds=2), view=view).run_dir
+        run = start.train(small(tmp_path, total_timesteps=2_048, seeds=2), view=view).run_dir
         assert any("not all trained at the same time" in note for note in view.notes())
         assert [runlog.read_config(folder).run.turns for folder in (run, *member_dirs(run))] == [(), (), ()]
 
@@ -380,14 +380,14 @@ class TestPopulation:
         assert found == [(("5:ent_coef=0.3",), 32_768), ((), 32_768)]
 
     def test_stop(self, tmp_path):
-        stopped = session.train(small(tmp_path, seeds=2), view=Asker(tmp_path, {2: [Wish("stop")]}))
+        stopped = start.train(small(tmp_path, seeds=2), view=Asker(tmp_path, {2: [Wish("stop")]}))
         assert (stopped.stopped_by, stopped.finished) == ("page", False)
         assert 0 < stopped.update < 128
 
 
 def test_two_resumes_at_once_lose_no_turn(tmp_path):
     """Whoever comes second is told before it has read anything that the first may change."""
-    stopped = session.train(small(tmp_path), view=Asker(tmp_path, {2: [Wish("stop")]}))
+    stopped = start.train(small(tmp_path), view=Asker(tmp_path, {2: [Wish("stop")]}))
     held = hold(stopped.run_dir)
     code = "import sys; from courtside import cli; sys.exit(cli.main(['resume', sys.argv[1]]))"
     found = subprocess.run(

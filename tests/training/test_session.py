@@ -143,7 +143,7 @@ def test_kill_minus_nine_again_and_again_is_bit_equal(tmp_path):
 
 CUT_SAVE = """
 import os, signal, sys
-from courtside import cli, storage
+from courtside import cli, files
 from courtside.training.saving import Saver
 replace, saves = os.replace, []
 
@@ -153,7 +153,7 @@ def die_in_the_second(temporary, path):
         os.kill(os.getpid(), signal.SIGKILL)
     replace(temporary, path)
 
-storage.os.replace, Saver.is_due = die_in_the_second, lambda _: True
+files.os.replace, Saver.is_due = die_in_the_second, lambda _: True
 cli.main(sys.argv[1:])
 """
 """Dies while its second checkpoint is written: all of it is there, but not under its name."""

@@ -12,11 +12,12 @@ import pytest
 
 from courtside.cli.closing import finished_lines, next_commands
 from courtside.errors import CheckpointError
+from courtside.experiments import start
 from courtside.runs import checkpoint, runlog
 from courtside.runs.events import Evaluated, Notice, Progress
 from courtside.runs.members import member_dirs
 from courtside.settings import config, presets
-from courtside.training import session, stopping
+from courtside.training import stopping
 from courtside.training.stopping import ScoreStop, ScoreWatch
 
 WINDOW, GOAL = 30, 40.0
@@ -86,7 +87,7 @@ def test_a_run_that_goes_back_forgets_what_came_after(tmp_path):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     view = Viewer()
-    return session.train(small(tmp_path_factory.mktemp("whole")), view=view), view.seen
+    return start.train(small(tmp_path_factory.mktemp("whole")), view=view), view.seen
 
 
 def test_the_run_ends_where_the_logged_scores_say(whole):
@@ -124,25 +125,25 @@ def test_it_is_evaluated_saved_and_told(whole):
 @pytest.mark.parametrize("length", [None, 128_000])
 def test_a_run_that_was_ended_by_its_score_does_not_go_on(whole, length):
     with pytest.raises(CheckpointError, match="is finished: the mean score of the last 30 episodes"):
-        session.resume(whole[0].run_dir, total_timesteps=length)
+        start.resume(whole[0].run_dir, total_timesteps=length)
 
 
 def test_stopped_and_resumed_it_ends_at_the_same_update(whole, tmp_path):
     result, _ = whole
     view = Viewer(interrupt_at=result.update // 2)
-    stopped = session.train(small(tmp_path), view=view)
+    stopped = start.train(small(tmp_path), view=view)
     assert not stopped.finished
-    assert session.resume(stopped.run_dir).score_stop == result.score_stop
+    assert start.resume(stopped.run_dir).score_stop == result.score_stop
     assert outcome(stopped.run_dir) == outcome(result.run_dir)
     (stopped.run_dir / "verdict.json").unlink()  # a kill just before the verdict
-    assert session.resume(stopped.run_dir).score_stop == result.score_stop
+    assert start.resume(stopped.run_dir).score_stop == result.score_stop
     assert outcome(stopped.run_dir) == outcome(result.run_dir)
 
 
 def test_a_population_goes_on_until_all_have_passed(whole, tmp_path):
     result, _ = whole
     view = Viewer()
-    run = session.train(small(tmp_path, seeds=3), view=view)
+    run = start.train(small(tmp_path, seeds=3), view=view)
     records = [json.loads((folder / "verdict.json").read_text()) for folder in member_dirs(run.run_dir)]
     stops = [record["stopped"] for record in records]
     assert stops[0] == asdict(result.score_stop), "the first member is that run"
@@ -154,10 +155,10 @@ def test_a_population_goes_on_until_all_have_passed(whole, tmp_path):
     before = [outcome(folder) for folder in member_dirs(run.run_dir)]
     for folder in member_dirs(run.run_dir):
         (folder / "verdict.json").unlink()  # a kill just before the verdicts
-    assert session.resume(run.run_dir).finished
+    assert start.resume(run.run_dir).finished
     assert [outcome(folder) for folder in member_dirs(run.run_dir)] == before
     with pytest.raises(CheckpointError, match="all its members have passed --quit-threshold 40"):
-        session.resume(run.run_dir, total_timesteps=128_000)
+        start.resume(run.run_dir, total_timesteps=128_000)
 
 
 def test_what_the_verdict_says_of_runs_with_and_without(tmp_path):

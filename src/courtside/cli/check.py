@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import importlib
 
 from courtside.cli.arguments import Parser, pull_words, whole_number
 from courtside.envs.findings import CheckResult
 from courtside.settings import worlds
 from courtside.settings.config import MAX_SEED, EnvConfig
+from courtside.settings.kinds import find_kind
 
 ABOUT = """Try the contract on an environment and say in plain words what is wrong.
 
@@ -30,30 +32,25 @@ def main(args: list[str]) -> int:
     source = worlds.stand_for(found.env)
     if source.note:
         print(source.note)
-    told = EnvConfig(env_options=tuple(words), rom=found.rom).told
-    results = examine(source, found.seed, found.steps, told)
+    options = EnvConfig(env_options=tuple(words), rom=found.rom).options
+    results = examine(source, found.seed, found.steps, options)
     for line in lines(found.env, results):
         print(line)
     return 1 if any(result.faults for result in results) else 0
 
 
 def examine(source: worlds.EnvSource, seed: int, steps: int, options: dict[str, str]) -> list[CheckResult]:
-    """The checks of our own contract for JAX worlds, those of Gymnasium's or PettingZoo's for the rest."""
+    """The checks of our own contract for JAX worlds, those of their kind for the rest."""
     world = worlds.build_world(source, options)
     if world is not None:
         from courtside.envs.check import run_checks
 
         return run_checks(world, key=seed, steps=steps)
-    from courtside.hosts.atari.check import run_atari_checks
-    from courtside.hosts.check import run_gym_checks
-    from courtside.hosts.gba.check import run_gba_checks
-    from courtside.hosts.kinds import full_id, kind_of
-    from courtside.hosts.pz_check import run_parallel_checks
+    from courtside.hosts.calls import calling
 
-    env_id = full_id(worlds.tell_host(source, options))
-    own = {"pz": run_parallel_checks, "atari": run_atari_checks, "gba": run_gba_checks}
-    run = own.get(source.kind, run_gym_checks)
-    return run(functools.partial(kind_of(env_id).build, env_id), seed=seed, steps=steps)
+    source = worlds.give_options(source, options)
+    run_checks = importlib.import_module(find_kind(source.kind).check).run_checks
+    return run_checks(functools.partial(calling(source).build_env, source), seed=seed, steps=steps)
 
 
 def lines(env_id: str, results: list[CheckResult]) -> list[str]:

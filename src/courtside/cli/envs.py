@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from typing import Any
 
 from courtside import spaces
 from courtside.cli.arguments import Parser
 from courtside.errors import ConfigError
-from courtside.hosts.atari import ids as atari_ids
-from courtside.hosts.atari.options import list_options
-from courtside.hosts.gba import ids as gba_ids
 from courtside.settings import worlds
+from courtside.settings.kinds import EnvSource, Games, all_kinds
 from courtside.settings.values import Option, wanted
 
 COLUMNS = ("name", "what it is", "sees", "does", "agents", "time limit", "also answers to")
@@ -33,16 +30,12 @@ def main(args: list[str]) -> int:
     parser.add_argument("name", metavar="NAME", nargs="?", help="one world: its options, agents and spaces")
     parser.add_argument("--json", action="store_true", help="print them as JSON, with their complete spaces")
     found = parser.read(args)
-    if found.name in (atari_ids.KIND, gba_ids.KIND):
-        is_atari = found.name == atari_ids.KIND
-        games, lines = (atari_ids.GAMES, games_page()) if is_atari else (gba_ids.GAMES, cartridges_page())
-        print(json.dumps(list(games)) if found.json else "\n".join(lines))
-        return 0
-    if found.name is not None and (source := worlds.stand_for(found.name)).kind == atari_ids.KIND:
-        print(json.dumps(game_record(source)) if found.json else "\n".join(game_page(source)))
-        return 0
-    if found.name is not None and source.kind == gba_ids.KIND:
-        print(json.dumps(cartridge_record(source)) if found.json else "\n".join(cartridge_page(source)))
+    for kind in all_kinds():
+        if kind.name == found.name and kind.games is not None:
+            print(json.dumps(list(kind.games.names)) if found.json else "\n".join(kind.games.list_names()))
+            return 0
+    if found.name is not None and (kind := worlds.kind_of(source := worlds.stand_for(found.name))) and kind.games:
+        print(json.dumps(game_record(kind.games, source)) if found.json else "\n".join(game_page(kind.games, source)))
         return 0
     chosen = worlds.ENVS if found.name is None else (find(found.name),)
     if found.json:
@@ -85,81 +78,18 @@ def one_page(entry: worlds.EnvEntry) -> list[str]:
     return lines + option_lines(worlds.world_options(entry.name))
 
 
-def cartridges_page() -> list[str]:
-    """The games of the Game Boy Advance that we have a description of, and how to bring another."""
-    known = [f"  {gba_ids.PREFIX}{game}" for game in gba_ids.GAMES]
-    own = f"  {gba_ids.PREFIX}MODULE:NAME   a description of your own (docs/emerald.md)"
-    return ["Games of the Game Boy Advance; the cartridge is yours (--rom PATH)", "", *known, own]
-
-
-def games_page() -> list[str]:
-    """The names of all Atari games."""
-    lines = textwrap.wrap(", ".join(atari_ids.GAMES), 120, break_on_hyphens=False)
-    example = "courtside train --env-id atari:breakout"
-    return [f"{len(atari_ids.GAMES)} Atari games, each with the prefix atari:, as in `{example}`", "", *lines]
-
-
-def game_page(source: worlds.EnvSource) -> list[str]:
-    """One Atari game with its actions and options."""
-    record = game_record(source)
-    facts = {
-        "sees": spaces.describe(spaces.from_json(record["observation"])),
-        "does": f"one of {len(record['actions'])}: {', '.join(record['actions'])}",
-        "time limit": f"{record['time_limit']} steps of a game" if record["time_limit"] else "-",
-    }
+def game_page(games: Games, source: EnvSource) -> list[str]:
+    """One game with its actions and options."""
+    page = games.make_page(source)
     head = [source.note, ""] if source.note else []
-    lines = [*head, f"{record['name']}: an Atari game", "", *(f"{name:<16} {text}" for name, text in facts.items()), ""]
-    return lines + option_lines(list_options())
+    facts = (f"{name:<16} {text}" for name, text in page.facts.items())
+    return [*head, f"{page.name}: {page.about}", "", *facts, "", *option_lines(games.list_options(source))]
 
 
-def game_record(source: worlds.EnvSource) -> dict[str, Any]:
-    """The same as JSON data; the game is built to see its actions."""
-    from courtside.hosts.atari.make import build_env, describe_env
-
-    name = f"{atari_ids.PREFIX}{source.name}"
-    env = build_env(name)
-    return {
-        "name": name,
-        "group": atari_ids.KIND,
-        "observation": spaces.to_json(env.observation),
-        "action": spaces.to_json(env.action),
-        "actions": list(env.action_names),
-        "time_limit": describe_env(name, env).time_limit,
-        "options": [_option_record(option) for option in list_options()],
-    }
-
-
-def cartridge_page(source: worlds.EnvSource) -> list[str]:
-    """One GBA game with its actions and options, known without its cartridge."""
-    from courtside.hosts.gba import options
-
-    record = cartridge_record(source)
-    facts = {
-        "sees": spaces.describe(spaces.from_json(record["observation"])),
-        "does": f"one of {len(record['actions'])}: {', '.join(record['actions'])}",
-        "cartridge": " or ".join(f"SHA-1 {sha1}" for sha1 in record["rom_sha1"]) or record["rom_code"] or "any",
-    }
-    lines = [f"{record['name']}: {record['about']}", "", *(f"{name:<16} {text}" for name, text in facts.items()), ""]
-    return lines + option_lines(options.list_options(options.read(source.name).description))
-
-
-def cartridge_record(source: worlds.EnvSource) -> dict[str, Any]:
+def game_record(games: Games, source: EnvSource) -> dict[str, Any]:
     """The same as JSON data."""
-    from courtside.hosts.gba import observation, options
-
-    told = options.read(source.name)
-    game = told.description
-    return {
-        "name": f"{gba_ids.PREFIX}{told.game}",
-        "group": gba_ids.KIND,
-        "about": game.about,
-        "observation": spaces.to_json(observation.SPACE),
-        "action": spaces.to_json(spaces.Discrete(len(game.actions))),
-        "actions": list(game.action_names),
-        "rom_sha1": list(game.rom_sha1),
-        "rom_code": game.rom_code,
-        "options": [_option_record(option) for option in options.list_options(game)],
-    }
+    page, options = games.make_page(source), [_option_record(option) for option in games.list_options(source)]
+    return {"name": page.name, "group": source.kind, **page.record, "options": options}
 
 
 def time_limit(world: Any) -> str:

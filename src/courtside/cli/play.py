@@ -10,6 +10,7 @@ from courtside.cli.arguments import Parser, add_trust, pull_words, whole_number
 from courtside.errors import ConfigError
 from courtside.settings import worlds
 from courtside.settings.config import MAX_SEED, Config, EnvConfig, override
+from courtside.settings.kinds import find_kind
 
 ABOUT = """Play a world with the keyboard, in this terminal.
 
@@ -28,8 +29,8 @@ def main(args: list[str]) -> int:
         raise ConfigError('`courtside play` needs a terminal to read keys from; in a script, give them: --keys "wwat".')
     if found.keys is None and os.name == "nt":
         raise ConfigError("`courtside play` reads keys from Unix terminals only; use WSL, or give them with --keys.")
-    if (source := worlds.stand_for(found.env)).kind == "gba":
-        from courtside.cli.play_gba import play
+    if (source := worlds.stand_for(found.env)).kind != "jax" and find_kind(source.kind).player:
+        from courtside.cli.play_host import play
 
         return play(found, source, words, opponents)
     table = build_table(found, words, opponents)
@@ -61,7 +62,7 @@ def make_parser() -> Parser:
 def build_table(found: Any, options: list[str], opponents: list[str]) -> Any:
     """The world with its opponents, compiled as it is first used."""
     source = worlds.find_env(found.env)
-    env = worlds.build_world(source, EnvConfig(env_options=tuple(options), rom=found.rom).told)
+    env = worlds.build_world(source, EnvConfig(env_options=tuple(options), rom=found.rom).options)
     if env is None:
         raise ConfigError(
             f"{found.env} is stepped outside JAX; `courtside play` takes JAX worlds and gba: games: see `courtside envs`."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import math
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from courtside.cli.arguments import Parser, add_trust
 from courtside.errors import ConfigError
 from courtside.runs import runlog
+from courtside.settings.kinds import all_kinds
 from courtside.settings.numbers import count, figure
 
 ABOUT = """Play a recorded episode of a GBA game again, see whether it ends as it did, and make a video of it.
@@ -19,15 +21,14 @@ FOLDER is an episode (RUN/trajectories/00/episode_0003), or a run by its folder,
 
 def main(args: list[str]) -> int:
     found = make_parser().read(args)
-    from courtside.hosts.gba.replay_video import render_video
-    from courtside.hosts.gba.trajectories import find_episode, read_trajectory
     from courtside.runs.video import check_path
 
+    recorded = importlib.import_module(next(kind.replay for kind in all_kinds() if kind.replay))
     place = Path(found.folder) if Path(found.folder).is_dir() else runlog.find_run(found.folder)
-    folder = find_episode(place)
+    folder = recorded.find_episode(place)
     video = check_path(found.video or folder / "replay.mp4")
-    trajectory = read_trajectory(folder)
-    frames = render_video(video, trajectory, Path(found.rom or find_rom(folder)), speed=found.speed)
+    trajectory = recorded.read_trajectory(folder)
+    frames = recorded.render_video(video, trajectory, Path(found.rom or find_rom(folder)), speed=found.speed)
     for line in describe(folder, trajectory, video, frames):
         print(line)
     return 0

@@ -29,9 +29,9 @@ from courtside.dash.shelf import kind_of, parent_of
 from courtside.dash.story import read_story
 from courtside.errors import ConfigError
 from courtside.files import json_ready, read_bytes
-from courtside.hosts.gba.visit_map import FILE as VISITS
 from courtside.runs.wall_layout import FILE as WALL
 from courtside.settings.config import Config
+from courtside.settings.kinds import all_kinds
 
 GENERATOR = b'<meta name="generator" content="courtside report">'
 """What a report of ours is known by."""
@@ -40,7 +40,6 @@ POINTS, FEWEST_POINTS, ALL_POINTS = 400, 50, 100_000
 X_DIGITS, DIGITS = 10, 6
 """Digits that matter of a place along a run, and of a value."""
 COLUMNS = ("x", "mean", "low", "high")
-PICTURES = {WALL: "The newest screens of the envs", VISITS: "Where the agents have been"}
 MOST_BYTES = 4_000_000
 """Of a picture; a larger one is left out."""
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -181,7 +180,10 @@ def shorten(number: float | None, digits: int) -> float | None:
 
 def show_pictures(run: Path) -> str:
     """The pictures that lie in a run's folder, as markup."""
-    found = [(words, picture) for name, words in PICTURES.items() if (picture := read_picture(run / name)) is not None]
+    known = {WALL: "The newest screens of the envs"}
+    for kind in all_kinds():
+        known |= kind.pictures
+    found = [(words, picture) for name, words in known.items() if (picture := read_picture(run / name)) is not None]
     figures = [
         f'<figure class="panel"><h2>{words}</h2><img alt="{words}" src="{data_url("image/png", picture)}"></figure>'
         for words, picture in found

@@ -16,7 +16,7 @@ from courtside.engines.episodes import Episodes
 from courtside.errors import EnvContractError
 from courtside.runs import trust
 from courtside.settings.config import Config
-from courtside.settings.worlds import build_world, find_env, tell_host
+from courtside.settings.worlds import build_world, find_env, give_options
 from courtside.types import EnvSpec, Policy, TrainState
 
 COMPILE_THREAD = "courtside-compile"
@@ -98,11 +98,11 @@ def make_engine(config: Config, run_dir: Path | None = None) -> Engine:
     if run_dir is not None:
         trust.admit(config.env, run_dir)
     source = find_env(config.env.env_id)
-    options = config.env.told
+    options = config.env.options
     env = build_world(source, options)
     if env is None:
         refuse_opponents(config)
-        return HostEngine(config, tell_host(source, options))
+        return HostEngine(config, give_options(source, options))
     if source.kind == "module":
         _refuse_broken(source.name, env)
     env, opponents = recruit(config, env, run_dir)

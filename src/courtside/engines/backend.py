@@ -11,10 +11,9 @@ from pathlib import Path
 import jax
 
 from courtside.algos.nets import cores
-from courtside.hosts.atari import ids
-from courtside.hosts.gba import ids as gba_ids
 from courtside.machine import num_cores
 from courtside.settings.config import Config
+from courtside.settings.kinds import owner_of
 
 SMALL_MINIBATCH, SMALL_PRODUCT = 1024, 8_000_000
 """With fewer samples, and no layer of more multiplications for all of them, splitting an operation over CPU cores costs more
@@ -50,7 +49,10 @@ def _is_small(config: Config) -> bool:
 
 def _sees_images(config: Config) -> bool:
     """Will there be a CNN, as far as can be told before any world is made?"""
-    return config.net.torso == "cnn" or (config.net.torso == "auto" and _is_console(config.env.env_id))
+    if config.net.torso != "auto":
+        return config.net.torso == "cnn"
+    kind = owner_of(config.env.env_id)
+    return kind is not None and kind.sees_pixels
 
 
 def num_sharing(config: Config) -> int:
@@ -58,13 +60,6 @@ def num_sharing(config: Config) -> int:
     threads = os.environ.get("NPROC", "")
     most = min(num_cores(), MOST_SHARING, int(threads) if threads.isdigit() and int(threads) else MOST_SHARING)
     return max(n for n in range(1, most + 1) if config.minibatch_size % n == 0)
-
-
-def _is_console(env_id: str) -> bool:
-    """A game that is seen as pixels. Told by the name: threads are chosen before any world is made."""
-    if gba_ids.recognise(env_id) is not None:
-        return True
-    return env_id.startswith(ids.PREFIX) or ids.recognise(env_id) is not None
 
 
 def _make_devices_of_cores(count: int) -> None:

@@ -14,7 +14,7 @@ from courtside.hosts.env_host import Forecast, foresee, make_host
 from courtside.hosts.env_slice import Numbering
 from courtside.hosts.shifts import make_shifts
 from courtside.settings.config import Config
-from courtside.settings.worlds import EnvSource, tell_folder
+from courtside.settings.kinds import EnvSource, find_kind
 from courtside.types import EnvSpec
 
 EVAL_ENVS = 16
@@ -82,7 +82,8 @@ class EnvSets:
 
     def use_folder(self, folder: Path, seed: int) -> None:
         """Tell the envs that will be trained on where the run's folder is, and the seed that they begin with."""
-        self._own_source = tell_folder(self.source, str(folder.resolve()), seed, self.config.env.num_envs)
+        kind = find_kind(self.source.kind)
+        self._own_source = kind.for_training(self.source, str(folder.resolve()), seed, self.config.env.num_envs)
         if self.built is not None and self._own_source != self.source:  # built to learn what its envs are like
             self.built.close()
             self.built = None

@@ -37,7 +37,7 @@ from courtside.hosts.base import Host, ShowsScreens
 from courtside.hosts.facts import can_pack
 from courtside.hosts.shifts import Shifts
 from courtside.settings.config import Config
-from courtside.settings.worlds import EnvSource
+from courtside.settings.kinds import EnvSource
 from courtside.types import Metrics, Policy, Rollout, TrainState, make_key
 
 SAVING_FACTOR = 4.0
@@ -59,7 +59,7 @@ class HostEngine:
             raise ConfigError(
                 f"--score-cap was given, but {config.env.env_id} is stepped outside JAX and ends its episodes itself; leave it out."
             )
-        self.config = config
+        self.config, self.source = config, source
         self.opponents: tuple[Any, ...] = ()
         self.on_pause: Callable[[], None] | None = None
         """Called between two steps of training, when no env is being stepped; it must not change anything."""

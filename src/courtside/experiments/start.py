@@ -21,7 +21,12 @@ def train(config: Config, *, view: View | None = None) -> Result | population.Po
 
 
 def resume(
-    run: str | Path, *, view: View | None = None, total_timesteps: int | None = None, rom: str = "", trust: bool = False
+    run: str | Path,
+    *,
+    view: View | None = None,
+    total_timesteps: int | None = None,
+    rom: str = "",
+    trust: bool | str = False,
 ) -> Result | population.PopulationResult:
     """Go on with a run or a population from where its folder stands; `rom` is where a run's cartridge's dump lies now, `trust`
     consents to the code that a stranger's run names."""

@@ -12,7 +12,7 @@ ALIGNMENT = 64
 
 
 @dataclass(frozen=True)
-class Layout:
+class BlockLayout:
     """How many rows, of how many numbers."""
 
     num_envs: int
@@ -33,7 +33,7 @@ class HostArrays:
     """One row per env. A step is committed as a whole: `features`, `absent`, `running_*` change only once it is done."""
 
     actions: tuple[np.ndarray, ...]
-    """As the env takes them, `preprocess.decode_action` was there: one [B, A, ...], or one [B, ...] for each agent"""
+    """As the env takes them, `encoding.decode_action` was there: one [B, A, ...], or one [B, ...] for each agent"""
     features: np.ndarray
     """float32 [B, A, D], or uint8 [B, A, R]"""
     final_features: np.ndarray
@@ -79,7 +79,7 @@ class HostArrays:
         return replace(self, actions=tuple(action[first:last] for action in self.actions), **rows)
 
 
-def _shapes(layout: Layout) -> dict[str, Any]:
+def _shapes(layout: BlockLayout) -> dict[str, Any]:
     """Shape and kind of every array but the actions."""
     envs, agents = (layout.num_envs,), (layout.num_envs, layout.num_agents)
     row = (*agents, layout.num_features)
@@ -96,16 +96,16 @@ def _shapes(layout: Layout) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _action_shapes(layout: Layout) -> list[Any]:
+def _action_shapes(layout: BlockLayout) -> list[Any]:
     return [((layout.num_envs, *shape), dtype) for shape, dtype in layout.actions]
 
 
-def num_bytes(layout: Layout) -> int:
+def num_bytes(layout: BlockLayout) -> int:
     """Size of the block."""
     return sum(_padded(shape, dtype) for shape, dtype in [*_action_shapes(layout), *_shapes(layout).values()])
 
 
-def make_arrays(layout: Layout, block: Any = None) -> HostArrays:
+def make_arrays(layout: BlockLayout, block: Any = None) -> HostArrays:
     """Arrays over `block` (any writable buffer of `num_bytes`), or over memory of their own."""
     block = np.zeros(num_bytes(layout), np.uint8) if block is None else block
     arrays, offset = [], 0

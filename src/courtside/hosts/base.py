@@ -1,11 +1,11 @@
 """The contract of a world that is stepped outside JAX: batches of NumPy arrays in, batches out.
 
 A host resets an env by itself when its episode ends, and keeps the true last observation apart, as `envs.wrappers` does
-for JAX worlds. Observations leave it already encoded (`preprocess.encode`), of unlike agents filled up with zeros to
+for JAX worlds. Observations leave it already encoded (`encoding.encode`), of unlike agents filled up with zeros to
 the longest row; actions enter it already decoded.
 
 Where a host is made to pack and the observation is nothing but small whole numbers, rows are the bytes of
-`preprocess.pack` instead of numbers: uint8 [B, A, R] in the place of float32 [B, A, D].
+`encoding.pack` instead of numbers: uint8 [B, A, R] in the place of float32 [B, A, D].
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Host(Protocol):
         ...
 
     def step(self, action: np.ndarray | tuple[np.ndarray, ...]) -> HostStep:
-        """`action` is what `preprocess.decode_action` gives: [B, A] (one discrete choice) or [B, A, *shape].
+        """`action` is what `encoding.decode_action` gives: [B, A] (one discrete choice) or [B, A, *shape].
 
         Where `spec.per_agent` says that agents are unlike: a tuple with one array [B] or [B, *shape] for each agent.
         """

@@ -6,6 +6,7 @@ and `reset` return once every env is done, or raise one clear error.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import queue
 import threading
@@ -17,11 +18,12 @@ import numpy as np
 
 from courtside.errors import EnvContractError
 from courtside.hosts.arrays import HostArrays, make_arrays
+from courtside.hosts.calls import calling
 from courtside.hosts.env_slice import EnvSlice, Numbering, locate
 from courtside.hosts.facts import EnvFacts
-from courtside.hosts.kinds import kind_of
 from courtside.hosts.watchdog import show_crashes, watch
 from courtside.machine import resident_mb
+from courtside.settings.kinds import EnvSource
 
 LOOK_SECONDS = 0.2
 """How often a waiting crew looks whether a worker still moves."""
@@ -77,7 +79,7 @@ class SerialCrew:
 
     def __init__(
         self,
-        env_id: str,
+        source: EnvSource,
         num_envs: int,
         restart: bool,
         timeout: float,
@@ -86,11 +88,10 @@ class SerialCrew:
     ) -> None:
         show_crashes()
         before = resident_mb()
-        kind = kind_of(env_id)
-        envs = [kind.build(env_id) for _ in range(num_envs)]
-        self.facts = kind.describe(env_id, envs[0])
+        envs = build_envs(source, num_envs)
+        self.facts = calling(source).describe_env(source.id, envs[0])
         self.arrays = make_arrays(self.facts.layout(num_envs, packed))
-        self._slice = EnvSlice(env_id, self.facts, envs, self.arrays, *(numbering or Numbering(0, num_envs)), restart)
+        self._slice = EnvSlice(source, self.facts, envs, self.arrays, *(numbering or Numbering(0, num_envs)), restart)
         self._memory_mb = max(0.0, resident_mb() - before)
         self._is_busy = False
         self._unwatched = watch(self, timeout)
@@ -149,7 +150,7 @@ class ThreadCrew:
 
     def __init__(
         self,
-        env_id: str,
+        source: EnvSource,
         num_envs: int,
         num_workers: int,
         restart: bool,
@@ -158,7 +159,7 @@ class ThreadCrew:
         numbering: Numbering | None = None,
     ) -> None:
         self._offset, total = numbering or Numbering(0, num_envs)
-        self._env_id, self._timeout, self.num_workers = env_id, timeout, num_workers
+        self._env_id, self._timeout, self.num_workers = source.id, timeout, num_workers
         self._shares = shares(num_envs, num_workers)
         self._jobs: list[queue.SimpleQueue] = [queue.SimpleQueue() for _ in self._shares]
         self._done: queue.SimpleQueue = queue.SimpleQueue()
@@ -168,15 +169,14 @@ class ThreadCrew:
         for w in range(num_workers):
             threading.Thread(target=_work, args=(w, self._jobs[w], self._done), daemon=True).start()
         # An env may be bound to the thread that made it (windows, databases), so each thread makes its own.
-        built: list[list[Any]] = [[] for _ in self._shares]
         self.arrays: HostArrays | Any = None
         try:
-            self._run([_builder(env_id, last - first, built[w]) for w, (first, last) in enumerate(self._shares)])
-            self.facts = kind_of(env_id).describe(env_id, built[0][0])
+            built = self._run([functools.partial(build_envs, source, last - first) for first, last in self._shares])
+            self.facts = calling(source).describe_env(source.id, built[0][0])
             self.arrays = make_arrays(self.facts.layout(num_envs, packed))
             for (first, last), envs in zip(self._shares, built, strict=True):
                 part = self.arrays.part(first, last)
-                self._slices.append(EnvSlice(env_id, self.facts, envs, part, self._offset + first, total, restart))
+                self._slices.append(EnvSlice(source, self.facts, envs, part, self._offset + first, total, restart))
         except BaseException:
             self.close()
             raise
@@ -195,17 +195,14 @@ class ThreadCrew:
         return self._done.qsize() >= len(self._slices)
 
     def save(self) -> list[bytes]:
-        saved: list[list[bytes]] = [[] for _ in self._slices]
-        self._run([_saver(part, into) for part, into in zip(self._slices, saved, strict=True)])
-        return [state for states in saved for state in states]
+        return [state for states in self._run([part.save for part in self._slices]) for state in states]
 
     def load(self, states: list[bytes], features: np.ndarray) -> None:
-        self._run([_loader(part, states[a:b]) for part, (a, b) in zip(self._slices, self._shares, strict=True)])
+        shared = zip(self._slices, self._shares, strict=True)
+        self._run([functools.partial(part.load, states[first:last]) for part, (first, last) in shared])
 
     def screens(self, limit: int) -> np.ndarray:
-        drawn: list[list[np.ndarray]] = [[] for _ in self._slices]
-        self._run([_drawer(part, into) for part, into in zip(self._slices, drawn, strict=True)])
-        return np.concatenate([screens for part in drawn for screens in part])[:limit]
+        return np.concatenate(self._run([part.screens for part in self._slices]))[:limit]
 
     def take_notices(self) -> list[str]:
         notices = [text for part in self._slices for text in part.notices]
@@ -225,23 +222,24 @@ class ThreadCrew:
             jobs.put(None)
         self._jobs, self._slices = [], []
 
-    def _run(self, jobs: list[Callable[[], None]]) -> None:
+    def _run(self, jobs: list[Callable[[], Any]]) -> list[Any]:
+        """What each thread's job returns."""
         self._give(jobs)
-        self._wait()
+        return self._wait()
 
-    def _give(self, jobs: list[Callable[[], None]]) -> None:
+    def _give(self, jobs: list[Callable[[], Any]]) -> None:
         """Hand each thread its job."""
         self._started = time.monotonic()
         for inbox, job in zip(self._jobs, jobs, strict=True):
             inbox.put(job)
 
-    def _wait(self) -> None:
+    def _wait(self) -> list[Any]:
         """Until all threads are done; the first error of the lowest worker is raised."""
-        waiting = set(range(self.num_workers))
+        waiting, results = set(range(self.num_workers)), [None] * self.num_workers
         errors: dict[int, BaseException] = {}
         while waiting:
             try:
-                worker, error = self._done.get(timeout=LOOK_SECONDS)
+                worker, results[worker], error = self._done.get(timeout=LOOK_SECONDS)
             except queue.Empty:
                 self._check_alive(waiting)
                 continue
@@ -250,6 +248,7 @@ class ThreadCrew:
                 errors[worker] = error
         if errors:
             raise errors[min(errors)]
+        return results
 
     def _check_alive(self, waiting: set[int]) -> None:
         """Raise where a worker has been in one and the same call for too long."""
@@ -271,28 +270,16 @@ class ThreadCrew:
                 )
 
 
-def _builder(env_id: str, count: int, into: list[Any]) -> Callable[[], None]:
-    return lambda: into.extend(kind_of(env_id).build(env_id) for _ in range(count))
-
-
-def _saver(part: EnvSlice, into: list[bytes]) -> Callable[[], None]:
-    return lambda: into.extend(part.save())
-
-
-def _drawer(part: EnvSlice, into: list[np.ndarray]) -> Callable[[], None]:
-    return lambda: into.append(part.screens())
-
-
-def _loader(part: EnvSlice, states: list[bytes]) -> Callable[[], None]:
-    return lambda: part.load(states)
+def build_envs(source: EnvSource, count: int) -> list[Any]:
+    return [calling(source).build_env(source) for _ in range(count)]
 
 
 def _work(worker: int, jobs: queue.SimpleQueue, done: queue.SimpleQueue) -> None:
     """What each thread does: jobs until None."""
     while (job := jobs.get()) is not None:
-        error = None
+        result = error = None
         try:
-            job()
+            result = job()
         except BaseException as raised:
             error = raised
-        done.put((worker, error))
+        done.put((worker, result, error))

@@ -1,7 +1,7 @@
 """Any env outside JAX as a Host: B of them stepped serially, in threads or in worker processes.
 
 `make_host` is the way in and takes the fastest of the three. What differs between Gymnasium, PettingZoo and the like is in
-`kinds`, how envs are called and checked in `env_slice`, who calls them in `crews` and `process_crew`.
+their folders, how envs are called and checked in `env_slice`, who calls them in `crews` and `process_crew`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from courtside.hosts.base import GameEnds, HostStep
 from courtside.hosts.crews import Crew, SerialCrew, ThreadCrew
 from courtside.hosts.env_slice import Numbering
 from courtside.hosts.facts import EnvFacts
-from courtside.hosts.kinds import can_be_imported, full_id, kind_of
 from courtside.hosts.measure import Measured, measure_env
 from courtside.hosts.process_crew import ProcessCrew, measure_in_process, processes_work
-from courtside.hosts.states import join_states, split_states
+from courtside.hosts.state_bytes import join_states, split_states
 from courtside.machine import MB, num_cores
 from courtside.settings.config import EnvConfig
-from courtside.settings.worlds import EnvSource
+from courtside.settings.kinds import EnvSource, find_kind
+from courtside.settings.worlds import outside_jax
 from courtside.types import EnvSpec
 
 Mode = Literal["serial", "threads", "processes"]
@@ -66,8 +66,8 @@ class Forecast:
 class EnvHost:
     """B envs behind one handle; see `hosts.base.Host`. The arrays of a step are reused by the next."""
 
-    def __init__(self, env_id: str, num_envs: int, crew: Crew, plan: Plan) -> None:
-        self.spec = make_spec(env_id, crew.facts)
+    def __init__(self, source: EnvSource, num_envs: int, crew: Crew, plan: Plan) -> None:
+        self.spec, self._kind = make_spec(source.id, crew.facts), find_kind(source.kind)
         self.num_envs, self.plan = num_envs, plan
         self._crew, self._is_open, self._notices = crew, True, [plan.reason]
         self._has_sent = False
@@ -143,7 +143,7 @@ class EnvHost:
     def screens(self, limit: int) -> np.ndarray | None:
         """The current pictures of the first envs, uint8 [n, H, W, 3], where envs of this kind have them at hand."""
         self._expect(has_sent=False)
-        if kind_of(self.spec.name).draw is None or not self._is_open:
+        if not self._kind.shows_screens or not self._is_open:
             return None
         return self._crew.screens(limit)
 
@@ -190,19 +190,19 @@ def make_host(
 
     `packed`: rows are bytes where that can be (`facts.can_pack`). `numbering`: where these are some of a run's envs.
     """
-    env_id = full_id(env)
-    plan = plan or plan_workers(env_id, num_envs, env_config)
+    source = outside_jax(env)
+    plan = plan or plan_workers(source, num_envs, env_config)
     if for_evaluation:  # same speed, same memory: there is nothing to measure anew
-        env_id = kind_of(env_id).for_evaluation(env_id)
+        source = find_kind(source.kind).for_evaluation(source)
     restart, timeout = env_config.on_worker_failure == "restart", env_config.worker_timeout
     crew: Crew
     if plan.mode == "serial":
-        crew = SerialCrew(env_id, num_envs, restart, timeout, packed, numbering)
+        crew = SerialCrew(source, num_envs, restart, timeout, packed, numbering)
     elif plan.mode == "threads":
-        crew = ThreadCrew(env_id, num_envs, plan.num_workers, restart, timeout, packed, numbering)
+        crew = ThreadCrew(source, num_envs, plan.num_workers, restart, timeout, packed, numbering)
     else:
-        crew = ProcessCrew(env_id, num_envs, plan.num_workers, restart, timeout, packed, numbering)
-    return EnvHost(env_id, num_envs, crew, plan)
+        crew = ProcessCrew(source, num_envs, plan.num_workers, restart, timeout, packed, numbering)
+    return EnvHost(source, num_envs, crew, plan)
 
 
 def make_spec(env_id: str, facts: EnvFacts) -> EnvSpec:
@@ -213,14 +213,14 @@ def make_spec(env_id: str, facts: EnvFacts) -> EnvSpec:
     )  # fmt: skip
 
 
-def plan_workers(env_id: str, num_envs: int, env_config: EnvConfig) -> Plan:
+def plan_workers(source: EnvSource, num_envs: int, env_config: EnvConfig) -> Plan:
     """Take what the user asked for, or measure and choose."""
     num_workers = min(env_config.num_workers or num_cores(), num_envs)
-    can_process = processes_work() and can_be_imported(env_id)
+    can_process = processes_work() and can_be_imported(source)
     mode = env_config.workers
     if mode == "processes" and not can_process:
         raise ConfigError(
-            f"--workers processes cannot run {env_id} here: worker processes need Linux or macOS and a class that "
+            f"--workers processes cannot run {source.id} here: worker processes need Linux or macOS and a class that "
             "can be imported from a module. Use --workers serial or threads."
         )
     if mode == "auto" and env_config.on_worker_failure == "restart" and can_process:
@@ -229,7 +229,7 @@ def plan_workers(env_id: str, num_envs: int, env_config: EnvConfig) -> Plan:
         )
         return Plan("processes", num_workers, reason)
     if mode == "auto":
-        return choose(measure(env_id, True, env_config.worker_timeout), num_envs, num_workers, can_process)
+        return choose(measure(source, True, env_config.worker_timeout), num_envs, num_workers, can_process)
     return Plan(mode, 1 if mode == "serial" else num_workers, f"{num_envs} envs run as asked: {mode}.")
 
 
@@ -256,11 +256,11 @@ def _handover(mode: Mode, num_workers: int) -> float:
 
 def foresee(env: str | EnvSource, num_envs: int, env_config: EnvConfig, packed: bool = False) -> Forecast:
     """Spaces, way of stepping and memory of B envs, told before they are built: one env is built and measured."""
-    env_id = full_id(env)
-    plan = plan_workers(env_id, num_envs, env_config)
-    found = measure(env_id, plan.is_measured, env_config.worker_timeout)
+    source = outside_jax(env)
+    plan = plan_workers(source, num_envs, env_config)
+    found = measure(source, plan.is_measured, env_config.worker_timeout)
     memory_mb = _foresee_memory(found, num_envs, plan, packed)
-    return Forecast(make_spec(env_id, found.facts), plan, memory_mb, found.facts.can_save)
+    return Forecast(make_spec(source.id, found.facts), plan, memory_mb, found.facts.can_save)
 
 
 def estimate_memory_mb(env: str | EnvSource, num_envs: int, env_config: EnvConfig) -> float:
@@ -276,12 +276,17 @@ def _foresee_memory(found: Measured, num_envs: int, plan: Plan, packed: bool) ->
     return arrays + found.first_env_mb + (num_envs - 1) * found.next_env_mb
 
 
+def can_be_imported(source: EnvSource) -> bool:
+    """Whether another process can build the env too: a class of the script that was started cannot be found there."""
+    return "__main__" not in source.name.split(":")
+
+
 @functools.lru_cache(maxsize=8)
-def measure(env_id: str, with_speed: bool, timeout: float) -> Measured:
+def measure(source: EnvSource, with_speed: bool, timeout: float) -> Measured:
     """Memory and speed of one env; measured once per run, in a process of its own where that can be."""
-    if processes_work() and can_be_imported(env_id):
-        return measure_in_process(env_id, with_speed, timeout)
-    return Measured.from_json(measure_env(env_id, with_speed))
+    if processes_work() and can_be_imported(source):
+        return measure_in_process(source, with_speed, timeout)
+    return Measured.from_json(measure_env(source, with_speed))
 
 
 def _micro(seconds: float) -> str:

@@ -18,10 +18,10 @@ import numpy as np
 from courtside import spaces
 from courtside.errors import EnvContractError, describe_error
 from courtside.hosts.arrays import HostArrays
+from courtside.hosts.calls import FAILURES, calling
 from courtside.hosts.facts import EnvFacts
-from courtside.hosts.faults import FAILURES, Fault
-from courtside.hosts.gym_spaces import may_hold_nan
-from courtside.hosts.kinds import kind_of
+from courtside.hosts.rows import EnvFault, may_hold_nan
+from courtside.settings.kinds import EnvSource
 
 RESTART_LIMIT = 10
 """Replacements of one env without a whole episode in between, after which it counts as broken for good."""
@@ -42,7 +42,7 @@ class EnvSlice:
 
     def __init__(
         self,
-        env_id: str,
+        source: EnvSource,
         facts: EnvFacts,
         envs: list[Any],
         arrays: HostArrays,
@@ -50,11 +50,11 @@ class EnvSlice:
         num_envs: int,
         restart: bool,
     ) -> None:
-        self.env_id, self.facts, self.arrays, self.first = env_id, facts, arrays, first
+        self.source, self.env_id = source, source.id
+        self.facts, self.arrays, self.first = facts, arrays, first
         self.num_envs, self.restart = num_envs, restart
         self.notices: list[str] = []
-        self._kind = kind_of(env_id)
-        self._calls = self._kind.make_calls(envs, arrays, facts)
+        self._calls = calling(source).make_calls(envs, arrays, facts)
         self._can_be_nan = any(may_hold_nan(seen) for seen, _ in facts.agents)
 
     def reset(self) -> None:
@@ -93,9 +93,8 @@ class EnvSlice:
             env.load_state(state)
 
     def screens(self) -> np.ndarray:
-        """The current picture of every env, of a kind that has them (`Kind.draw`). uint8 [n, H, W, 3]"""
-        assert self._kind.draw is not None  # `EnvHost.screens` asked
-        return np.stack([self._kind.draw(env) for env in self._calls.envs])
+        """The current picture of every env, of a kind that has them (`Kind.shows_screens`). uint8 [n, H, W, 3]"""
+        return np.stack([env.render() for env in self._calls.envs])
 
     def close(self) -> None:
         """Close every env; one that fails to close is past helping."""
@@ -162,18 +161,18 @@ class EnvSlice:
                 self._calls.envs[i].close()
             try:
                 self.arrays.busy_since[i] = time.monotonic()
-                self._calls.adopt(i, self._kind.build(self.env_id))
+                self._calls.adopt(i, calling(self.source).build_env(self.source))
                 return self._reset_env(i, int(self.arrays.seed[i]))
             except FAILURES as error:
                 fault, call = error, "reset"
 
     def _sentence(self, i: int, call: str, fault: BaseException) -> str:
-        what = str(fault) if isinstance(fault, Fault) else f"{call}() raised {describe_error(fault)}"
+        what = str(fault) if isinstance(fault, EnvFault) else f"{call}() raised {describe_error(fault)}"
         return f"{locate(self.env_id, self.arrays, i, self.first)}: {what}."
 
     def _error(self, i: int, call: str, fault: BaseException, hint: str) -> EnvContractError:
         error = EnvContractError(f"{self._sentence(i, call, fault)} {hint}".strip())
-        if not isinstance(fault, Fault):
+        if not isinstance(fault, EnvFault):
             error.add_note("Inside the env:\n" + "".join(traceback.format_exception(fault)))
         return error
 
@@ -194,16 +193,16 @@ def count_restart(arrays: HostArrays, row: int, num_envs: int, fault: BaseExcept
     arrays.seed[row] += num_envs
 
 
-def _reward_fault(facts: EnvFacts, rewards: np.ndarray) -> Fault:
+def _reward_fault(facts: EnvFacts, rewards: np.ndarray) -> EnvFault:
     k = int(np.flatnonzero(~np.isfinite(rewards))[0])
-    return Fault(f"{_whose(facts, k)}the reward is {rewards[k]}, expected a finite number")
+    return EnvFault(f"{_whose(facts, k)}the reward is {rewards[k]}, expected a finite number")
 
 
-def _features_fault(facts: EnvFacts, rows: np.ndarray) -> Fault:
+def _features_fault(facts: EnvFacts, rows: np.ndarray) -> EnvFault:
     k, place = (int(part[0]) for part in np.nonzero(~np.isfinite(rows)))
     size = spaces.feature_size(facts.agents[k][0])
     found = f"the observation holds {rows[k, place]} (number {place} of {size})"
-    return Fault(f"{_whose(facts, k)}{found}, expected finite numbers")
+    return EnvFault(f"{_whose(facts, k)}{found}, expected finite numbers")
 
 
 def _whose(facts: EnvFacts, k: int) -> str:

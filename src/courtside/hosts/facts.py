@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from courtside import encoding, spaces
-from courtside.hosts.arrays import Layout
-from courtside.hosts.gym_spaces import action_layout
+from courtside.hosts.arrays import BlockLayout
+from courtside.hosts.rows import action_layout
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class EnvFacts:
         """Observation and action of every agent, alike or not."""
         return self.per_agent or ((self.observation, self.action),) * self.num_agents
 
-    def layout(self, num_envs: int, packed: bool = False) -> Layout:
+    def layout(self, num_envs: int, packed: bool = False) -> BlockLayout:
         """The shared arrays of B such envs; rows are bytes where that is wanted and can be."""
         if self.per_agent:
             actions = tuple(action_layout(action) for _, action in self.per_agent)
@@ -52,7 +52,7 @@ class EnvFacts:
             size, dtype = encoding.packed_size(self.observation), np.uint8
         else:
             size, dtype = spaces.feature_size(self.observation), np.float32
-        return Layout(num_envs, self.num_agents, size, actions, dtype, len(self.told_names))
+        return BlockLayout(num_envs, self.num_agents, size, actions, dtype, len(self.told_names))
 
     def to_json(self) -> dict[str, Any]:
         return {

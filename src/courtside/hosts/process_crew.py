@@ -24,10 +24,11 @@ from courtside.hosts.env_slice import HINT, Numbering, count_restart, locate
 from courtside.hosts.facts import EnvFacts
 from courtside.hosts.measure import Measured
 from courtside.hosts.rounds import Rounds, poll_of
-from courtside.hosts.states import join_states, split_screens
+from courtside.hosts.state_bytes import join_states, split_screens
 from courtside.hosts.worker import Orders
 from courtside.hosts.worker_process import Worker, WorkerDown
 from courtside.machine import own_share_mb
+from courtside.settings.kinds import EnvSource
 
 CLOSE_SECONDS = 2.0
 """How long workers may take to close their envs before they are ended."""
@@ -38,13 +39,13 @@ def processes_work() -> bool:
     return os.name == "posix"
 
 
-def measure_in_process(env_id: str, with_speed: bool, timeout: float) -> Measured:
+def measure_in_process(source: EnvSource, with_speed: bool, timeout: float) -> Measured:
     """Measure one env in a process of its own, so that its crash, its hang and its memory stay there."""
-    worker = Worker(Orders(env_id, socket=-1, measure="speed" if with_speed else "memory"), timeout)
+    worker = Worker(Orders(source, socket=-1, measure="speed" if with_speed else "memory"), timeout)
     try:
         return Measured.from_json(worker.receive()["measured"])
     except WorkerDown as down:
-        raise EnvContractError(f"{env_id}, before training: {down}. Mend the env first.") from None
+        raise EnvContractError(f"{source.id}, before training: {down}. Mend the env first.") from None
     finally:
         worker.end()
 
@@ -54,7 +55,7 @@ class ProcessCrew:
 
     def __init__(
         self,
-        env_id: str,
+        source: EnvSource,
         num_envs: int,
         num_workers: int,
         restart: bool,
@@ -62,7 +63,7 @@ class ProcessCrew:
         packed: bool = False,
         numbering: Numbering | None = None,
     ) -> None:
-        self._env_id, self._num_envs, self.num_workers = env_id, num_envs, num_workers
+        self._env_id, self._num_envs, self.num_workers = source.id, num_envs, num_workers
         self._numbering = numbering or Numbering(0, num_envs)
         self._restart, self._timeout, self._packed = restart, timeout, packed
         self._notices: list[str] = []
@@ -73,7 +74,7 @@ class ProcessCrew:
         self._finalizer = weakref.finalize(self, _end_all, self._workers, self._memory, self._rounds)
         try:
             for first, last in shares(num_envs, num_workers):
-                orders = Orders(env_id, -1, self._memory, first, last, num_envs, restart, packed, self._rounds.ends)
+                orders = Orders(source, -1, self._memory, first, last, num_envs, restart, packed, self._rounds.ends)
                 orders = replace(orders, numbering=self._numbering)
                 self._workers.append(Worker(orders, timeout))
             self.facts = self._agree([self._hello(worker) for worker in self._workers])
@@ -83,7 +84,7 @@ class ProcessCrew:
             self._poll = self._watch()
         except WorkerDown as down:
             self.close()
-            raise EnvContractError(f"{env_id}, while it was built: {down}. Mend the env first.") from None
+            raise EnvContractError(f"{source.id}, while it was built: {down}. Mend the env first.") from None
         except OSError as error:
             self.close()
             raise EnvContractError(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from courtside.hosts.base import GameEnds, Host, HostStep, ShowsScreens
-from courtside.hosts.states import join_states, split_states
+from courtside.hosts.state_bytes import join_states, split_states
 
 
 class Shifts:

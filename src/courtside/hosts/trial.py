@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from courtside import spaces
 from courtside.envs.findings import Check, Fault, one_line
 
 
@@ -39,12 +40,12 @@ class Played(NamedTuple):
 
     log: list[Seen]
     num_resets: int
-    turns: Sequence[Any] = ()
+    calls: Sequence[Any] = ()
     """Whole answers of the env, where its own checks need them."""
 
 
 @dataclass
-class Trial:
+class EnvTrial:
     """An env under test, with what several checks need."""
 
     make_env: Callable[[], Any]
@@ -64,6 +65,29 @@ class Trial:
         return self.play(self.env, self.seed, self.steps)
 
 
+class OwnSpace:
+    """A space of ours that can be asked as Gymnasium's can."""
+
+    def __init__(self, space: spaces.Box) -> None:
+        self.shape, self.dtype, self._space = space.shape, space.dtype, space
+
+    def contains(self, value: Any) -> bool:
+        return spaces.contains(self._space, value)
+
+
+def play_game(env: Any, seed: int, steps: int) -> Played:
+    """Random steps of a console's game, with a reset after each end."""
+    actions = np.random.default_rng(seed).integers(env.action.n, size=steps).tolist()
+    log, num_resets = [Seen(0, env.reset(seed).copy())], 1
+    for step, action in enumerate(actions, start=1):
+        obs, reward, terminated, truncated, _ = env.step(action)
+        log.append(Seen(step, obs.copy(), reward, terminated, truncated))
+        if terminated or truncated:
+            log.append(Seen(step, env.reset().copy()))
+            num_resets += 1
+    return Played(log, num_resets)
+
+
 def kinds(found: Any) -> str:
     """What was returned, by kind: `(ndarray, float, bool)`."""
     if isinstance(found, tuple):
@@ -71,7 +95,7 @@ def kinds(found: Any) -> str:
     return type(found).__name__
 
 
-def _check_runs(trial: Trial) -> Iterator[Fault | str]:
+def _check_runs(trial: EnvTrial) -> Iterator[Fault | str]:
     """No error over many steps and resets."""
     try:
         num_resets = trial.played.num_resets
@@ -82,7 +106,7 @@ def _check_runs(trial: Trial) -> Iterator[Fault | str]:
         yield f"no episode ended in {trial.steps} random steps; give the env a time limit if it may never end"
 
 
-def _check_types(trial: Trial) -> Iterator[Fault | str]:
+def _check_types(trial: EnvTrial) -> Iterator[Fault | str]:
     for seen in trial.played.log:
         if not isinstance(seen.reward, numbers.Real) and np.shape(seen.reward) != ():
             yield Fault(f"reward has shape {np.shape(seen.reward)} {seen.where}", "one number", "Return float(reward).")
@@ -98,7 +122,7 @@ def _check_types(trial: Trial) -> Iterator[Fault | str]:
                 return
 
 
-def _check_space(trial: Trial) -> Iterator[Fault | str]:
+def _check_space(trial: EnvTrial) -> Iterator[Fault | str]:
     for seen in trial.played.log:
         if reason := why_outside(trial.space_of(trial.env, seen), seen.obs):
             yield Fault(
@@ -134,7 +158,7 @@ def _why_outside_leaf(space: Any, value: Any) -> tuple[str, str] | None:
     return f" holds {np.array2string(value, threshold=8, precision=4)}", f"a value of {space}"
 
 
-def _check_finite(trial: Trial) -> Iterator[Fault | str]:
+def _check_finite(trial: EnvTrial) -> Iterator[Fault | str]:
     remedy = "Look for a division by 0, a logarithm or root of a negative number."
     for seen in trial.played.log:
         for name, value in (("reward", seen.reward), ("obs", seen.obs)):
@@ -152,13 +176,13 @@ def _arrays(value: Any) -> list[np.ndarray]:
     return [np.asarray(value)]
 
 
-def _check_flags(trial: Trial) -> Iterator[Fault | str]:
+def _check_flags(trial: EnvTrial) -> Iterator[Fault | str]:
     both = sum(bool(seen.terminated and seen.truncated) for seen in trial.played.log)
     if both:
         yield f"terminated and truncated were both set {both} times; courtside then takes it as terminated"
 
 
-def _check_determinism(trial: Trial) -> Iterator[Fault | str]:
+def _check_determinism(trial: EnvTrial) -> Iterator[Fault | str]:
     """A second env with the same seed and actions must live through the same."""
     with closing(trial.make_env()) as twin:
         other = trial.play(twin, trial.seed, trial.steps).log

@@ -24,13 +24,14 @@ from typing import Any
 
 from courtside.errors import ConfigError, CourtsideError, describe_error
 from courtside.hosts.arrays import make_arrays, num_bytes
+from courtside.hosts.calls import calling
 from courtside.hosts.env_slice import EnvSlice
 from courtside.hosts.facts import EnvFacts
-from courtside.hosts.kinds import kind_of
 from courtside.hosts.measure import measure_env
 from courtside.hosts.rounds import Attendance, Ends
-from courtside.hosts.states import join_screens, join_states, split_states
+from courtside.hosts.state_bytes import join_screens, join_states, split_states
 from courtside.settings import gate
+from courtside.settings.kinds import EnvSource
 
 ALIVE, DONE, MESSAGE, STATES = b".", b"k", b"m", b"b"
 ATTACH, RESET, NOTHING, SAVE, LOAD, DRAW, QUIT = b"a", b"r", b"n", b"w", b"l", b"p", b"q"
@@ -47,7 +48,7 @@ STARTER = "import json, sys; o = json.loads(sys.argv[1]); sys.path[:] = o.pop('p
 class Orders:
     """What a worker is told at its start."""
 
-    env_id: str
+    source: EnvSource
     socket: int
     """File descriptor of its end of the socket."""
     memory: int = -1
@@ -65,7 +66,7 @@ class Orders:
     round: int = 0
     """Number of the first round that it takes part in."""
     grants: dict[str, bool] = field(default_factory=dict)
-    """What `gate.grants` says of the code that the env id names."""
+    """What `gate.grants` says of the code that the source names."""
     measure: str = ""
     """`memory` or `speed`: measure that of one env, send what was found and end."""
 
@@ -76,7 +77,8 @@ class Orders:
     def of(record: dict[str, Any]) -> Orders:
         """From what `to_json` wrote, less the path."""
         rounds, numbering = tuple(record["rounds"]), tuple(record["numbering"])
-        return Orders(**{**record, "rounds": rounds, "numbering": numbering})
+        source = EnvSource(**record["source"])
+        return Orders(**{**record, "source": source, "rounds": rounds, "numbering": numbering})
 
 
 def main(options: dict[str, Any]) -> None:
@@ -88,10 +90,10 @@ def main(options: dict[str, Any]) -> None:
     link = socket.socket(fileno=orders.socket)
     threading.Thread(target=_end_with_trainer, args=(orders.socket,), daemon=True).start()
     try:
-        kind_of(orders.env_id).load()  # slow the first time; only what follows counts against the time-out
+        calling(orders.source).load()  # slow the first time; only what follows counts against the time-out
         link.sendall(ALIVE)
         if orders.measure:
-            found = measure_env(orders.env_id, orders.measure == "speed", lambda: link.sendall(ALIVE))
+            found = measure_env(orders.source, orders.measure == "speed", lambda: link.sendall(ALIVE))
             send(link, {"measured": found})
         else:
             _serve(link, orders)
@@ -128,11 +130,11 @@ def _read_framed(link: socket.socket) -> bytes:
 
 
 def _serve(link: socket.socket, orders: Orders) -> None:
-    envs, kind = [], kind_of(orders.env_id)
+    envs, kind = [], calling(orders.source)
     for _ in range(orders.first, orders.last):
-        envs.append(kind.build(orders.env_id))
+        envs.append(kind.build_env(orders.source))
         link.sendall(ALIVE)
-    facts = kind.describe(orders.env_id, envs[0])
+    facts = kind.describe_env(orders.source.id, envs[0])
     send(link, {"facts": facts.to_json()})
     if link.recv(1) != ATTACH:
         return
@@ -149,7 +151,7 @@ def _attach(orders: Orders, facts: EnvFacts, envs: list[Any]) -> EnvSlice:
     block = mmap.mmap(orders.memory, num_bytes(layout))
     arrays = make_arrays(layout, block).part(orders.first, orders.last)
     offset, total = orders.numbering
-    return EnvSlice(orders.env_id, facts, envs, arrays, offset + orders.first, total, orders.restart)
+    return EnvSlice(orders.source, facts, envs, arrays, offset + orders.first, total, orders.restart)
 
 
 def _obey(link: socket.socket, part: EnvSlice, attendance: Attendance) -> None:

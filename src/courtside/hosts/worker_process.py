@@ -18,7 +18,7 @@ import numpy as np
 from courtside.errors import ConfigError, EnvContractError
 from courtside.hosts import worker as protocol
 from courtside.hosts.crews import LOOK_SECONDS
-from courtside.hosts.states import split_states
+from courtside.hosts.state_bytes import split_states
 from courtside.hosts.worker import Orders
 from courtside.settings import gate
 from courtside.settings.worlds import targets_of
@@ -125,7 +125,7 @@ def _start(orders: Orders, theirs: socket.socket) -> subprocess.Popen:
 
     `-P`: a run folder that the trainer was started in is no place to import from, not even the standard library.
     """
-    orders = replace(orders, socket=theirs.fileno(), grants=gate.grants(targets_of(orders.env_id)))
+    orders = replace(orders, socket=theirs.fileno(), grants=gate.grants(targets_of(orders.source)))
     files = [f for f in (orders.socket, orders.memory, *orders.rounds) if f >= 0]
     command = [sys.executable, "-P", "-c", protocol.STARTER, orders.to_json(sys.path)]
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})

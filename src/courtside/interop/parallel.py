@@ -8,10 +8,6 @@ from typing import Any
 import numpy as np
 
 from courtside.errors import ConfigError
-from courtside.interop import spaces
-from courtside.interop.building import build_world, check_render_mode, drawing_facts
-from courtside.interop.gymnasium_env import read_info
-from courtside.interop.programs import Episode, draw_key, on_cpu, picture_program, single_programs
 
 try:
     from gymnasium.error import ResetNeeded
@@ -19,6 +15,11 @@ try:
     from pettingzoo import ParallelEnv
 except ModuleNotFoundError as error:
     raise ConfigError('PettingZoo is not installed; type: pip install "courtside[pettingzoo]"') from error
+
+from courtside.interop import spaces
+from courtside.interop.building import build_world, check_render_mode, drawing_facts
+from courtside.interop.gymnasium_env import read_info
+from courtside.interop.programs import Episode, draw_key, on_cpu, picture_program, single_programs
 
 
 def parallel_env(

@@ -16,9 +16,8 @@ import numpy as np
 from courtside import spaces
 from courtside.encoding import OBS_CLIP, REWARD_CLIP
 from courtside.settings.config import Config
-from courtside.settings.kinds import atari_options as atari
-from courtside.settings.kinds import gba_options as gba
 from courtside.settings.values import split_words
+from courtside.settings.worlds import describe_game
 from courtside.spaces import Box, Space
 
 FORMAT = 1
@@ -38,12 +37,10 @@ def describe_pipeline(config: Config, spec: Any) -> dict[str, Any]:
         "decode_action": _describe_decoding(spec.action),
         **({"env_options": split_words(config.env.env_options)} if config.env.env_options else {}),
     }
-    if game := atari.describe(config.env.env_id, split_words(config.env.env_options)):
+    if described := describe_game(config.env.env_id, split_words(config.env.env_options)):
+        source, game = described
         record.pop("env_options", None)  # they are in there, with those that nobody changed
-        record |= {"env_id": f"atari:{game['game']}", "atari": game}
-    if game := gba.describe(config.env.env_id, split_words(config.env.env_options)):
-        record.pop("env_options", None)
-        record |= {"env_id": f"gba:{game['game']}", "gba": game}
+        record |= {"env_id": source.bare_id, source.kind: game}
     if spec.made_of:
         record["made_of"] = spec.made_of
     if not spec.per_agent:

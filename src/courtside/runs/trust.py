@@ -28,7 +28,6 @@ from courtside.files import explain, write_json
 from courtside.settings import gate, worlds
 from courtside.settings.config import Config
 from courtside.settings.groups import EnvConfig
-from courtside.settings.kinds import gba_ids
 from courtside.settings.presets.files import is_preset_file
 from courtside.settings.values import split_words
 from courtside.settings.worlds import stand_for
@@ -52,8 +51,6 @@ FORMAT = 1
 CHILDREN = "COURTSIDE_AGREED"
 """Environment variable by which processes of ours hear what was agreed here, also where nothing can be remembered."""
 CODE, OPPONENT = "code", "opponent"
-FILE_OPTIONS = {"rom": "ROM", "save": "save file", "start": "saved state", "folder": "folder"}
-"""Options of a game that are paths, and what lies there."""
 _PLAIN = re.compile(r"\w[\w.-]*")
 """What stands for an opponent without leading out of the folder of runs."""
 MEMBER_DEPTH = 3
@@ -139,23 +136,17 @@ def take_trouble() -> str:
 
 def items_of(env: EnvConfig) -> tuple[Item, ...]:
     """All that a run's settings name outside its folder; nothing for worlds and games that come with courtside."""
-    told, kind = _told(env), worlds.find_env(env.env_id).kind
-    paths = FILE_OPTIONS if kind == "gba" else {}
-    words = gate.words_of({name: value for name, value in told.items() if name not in paths})
-    files = [Item(what, told[name]) for name, what in paths.items() if told.get(name)]
+    source = worlds.find_env(env.env_id)
+    options = {name.replace("-", "_"): str(value) for name, value in {**source.options, **env.options}.items()}
+    paths = kind.file_options if (kind := worlds.kind_of(source)) else {}
+    words = gate.words_of({name: value for name, value in options.items() if name not in paths})
+    files = [Item(what, options[name]) for name, what in paths.items() if options.get(name)]
     rivals = {agent: name.removesuffix(":greedy") for agent, name in split_words(env.opponents).items()}
     return (
-        *(Item(CODE, target, words, kind) for target in worlds.targets_of(env.env_id)),
+        *(Item(CODE, target, words, source.kind) for target in worlds.targets_of(source)),
         *files,
         *(Item(f"{OPPONENT} {agent}", name) for agent, name in rivals.items() if not _PLAIN.fullmatch(name)),
     )
-
-
-def _told(env: EnvConfig) -> dict[str, str]:
-    """All that the env is told, also what stands in its id."""
-    name = gba_ids.recognise(env.env_id)
-    inside = gba_ids.read_name(name)[1] if name is not None else {}
-    return {key.replace("-", "_"): str(value) for key, value in {**inside, **env.told}.items()}
 
 
 # --- the gate's question -------------------------------------------------------------------------------------------

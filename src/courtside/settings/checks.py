@@ -7,11 +7,10 @@ import math
 from courtside.errors import ConfigError
 from courtside.settings import turns
 from courtside.settings.config import MAX_SEED, Config, setting_hints
-from courtside.settings.kinds import atari_options as atari
-from courtside.settings.kinds import gba_options as gba
 from courtside.settings.learning import nearest_divisor
 from courtside.settings.schedules import parse_schedule
 from courtside.settings.values import fit, flag_of, split_words, word_faults
+from courtside.settings.worlds import describe_game
 
 ABOVE_0 = {
     "run": ("total_timesteps", "eval_episodes", "keep_checkpoints", "seeds", "checkpoint_seconds", "quit_window"),
@@ -192,8 +191,7 @@ def _game_faults(config: Config) -> list[str]:
     if _word_faults(config):
         return []
     try:
-        for kind in (atari, gba):
-            kind.describe(config.env.env_id, split_words(config.env.env_options))
+        describe_game(config.env.env_id, split_words(config.env.env_options))
     except ConfigError as error:
         return [str(error)]
     return []

@@ -111,7 +111,7 @@ class EnvConfig:
     """Settings without effect on worlds that live in the compiled program; all others are part of it."""
 
     @property
-    def told(self) -> dict[str, str]:
+    def options(self) -> dict[str, str]:
         """All that the world is told, the cartridge included."""
         return split_words(self.env_options) | ({"rom": self.rom} if self.rom else {})
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import importlib.util
+import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from courtside.errors import ConfigError, EnvContractError, describe_error
 from courtside.settings import gate
-from courtside.settings.kinds import atari_ids, gba_ids
+from courtside.settings.kinds import EnvSource, Kind, all_kinds, find_kind, owner_of
 from courtside.settings.values import Option, read_options, signature_options, unknown_name
 
 MULTIGRID, GAMES = "multigrid", "games"
@@ -36,16 +35,6 @@ class EnvEntry:
     aliases: tuple[str, ...] = ()
     """Other names it answers to, such as Gymnasium's id of the same world."""
     group: str = "classic"
-
-
-@dataclass(frozen=True)
-class EnvSource:
-    """Where an env id leads: `jax` (a world of ours), `gym` (a Gymnasium id), `pz` (PettingZoo), `atari` and `gba` (a game and
-    what it is told) or `module` (the user's)."""
-
-    kind: str
-    name: str
-    note: str = ""
 
 
 CLASSIC = (
@@ -87,25 +76,19 @@ ENVS: tuple[EnvEntry, ...] = (*CLASSIC, *GRIDS, *TENNIS, *DUOS, *PROBES, RECALL)
 
 def find_env(env_id: str) -> EnvSource:
     """Say where an env id leads, or which names come near it."""
-    prefix, colon, rest = env_id.partition(":")
-    if prefix == atari_ids.KIND and colon:
-        return EnvSource(prefix, atari_ids.write_name(*atari_ids.read_name(rest)))
-    if (game := gba_ids.recognise(env_id)) is not None:
-        return EnvSource(gba_ids.KIND, gba_ids.write_name(*gba_ids.read_name(game)))
-    if colon:
-        return EnvSource(prefix, rest) if prefix in ("gym", "pz") else EnvSource("module", env_id)
+    if (kind := owner_of(env_id)) is not None:
+        return kind.read(env_id)
+    if ":" in env_id:
+        return EnvSource("module", env_id)
     name = env_id.removeprefix("courtside/").removesuffix("-v0") if env_id.startswith("courtside/") else env_id
     for entry in ENVS:
         if name.lower() == entry.name:
             return EnvSource("jax", entry.name)
         if name in entry.aliases:
-            return EnvSource("jax", entry.name, _alias_note(entry, name))
-    if (found := atari_ids.recognise(env_id)) is not None:
-        return EnvSource(atari_ids.KIND, found.name, found.note)
-    if _in_gymnasium(env_id):
-        return EnvSource(
-            "gym", env_id, f"{env_id} is not a world of ours, so Gymnasium's own is used (--env-id gym:{env_id})."
-        )
+            return EnvSource("jax", entry.name, note=_alias_note(entry, name))
+    for kind in all_kinds():
+        if (source := kind.look_up(env_id)) is not None:
+            return source
     others = " Any Gymnasium env is gym:NAME, any Atari game atari:NAME."
     raise ConfigError(unknown_name("env", env_id, _nearby(name), "courtside envs") + others)
 
@@ -119,7 +102,7 @@ def _nearby(name: str) -> list[str]:
     """The names to look for near ones in: the original ids where the name looks like one of them."""
     if name.lower().startswith("multigrid"):
         return [alias for entry in GRIDS for alias in entry.aliases]
-    return [*(entry.name for entry in ENVS), *atari_ids.near_games(name)]
+    return [*(entry.name for entry in ENVS), *(near for kind in all_kinds() for near in kind.near(name))]
 
 
 def find_entry(name: str) -> EnvEntry:
@@ -154,8 +137,9 @@ def build_world(source: EnvSource, options: Mapping[str, Any] | None = None) -> 
     """The JAX world that an env id leads to, told `options`; None where the env is stepped outside JAX by a host."""
     if source.kind == "jax":
         return make_jax_env(source.name, options)
-    if source.kind in (atari_ids.KIND, gba_ids.KIND):
-        tell_host(source, options)  # raises where an option does not fit
+    kind = kind_of(source)
+    if kind is not None and kind.games is not None:
+        kind.games.give(source, options or {})  # raises where an option does not fit
         return None
     world = build_own(source.name, options) if source.kind == "module" else None
     if world is None and options:
@@ -166,34 +150,45 @@ def build_world(source: EnvSource, options: Mapping[str, Any] | None = None) -> 
     return world
 
 
-def tell_host(source: EnvSource, options: Mapping[str, Any] | None) -> EnvSource:
-    """The source with what the env is told in its name, as its workers are given it; only games can be told something."""
-    if source.kind == gba_ids.KIND:
-        from courtside.settings.kinds import gba_options as gba
-
-        named = gba.tell(source.name, options or {})
-        gba.require_rom(named)
-        return dataclasses.replace(source, name=named)
-    if source.kind != atari_ids.KIND:
-        return source
-    from courtside.settings.kinds import atari_options
-
-    return dataclasses.replace(source, name=atari_options.tell(source.name, options or {}))
+def kind_of(source: EnvSource) -> Kind | None:
+    """Who steps it; None where JAX does."""
+    return None if source.kind == "jax" else find_kind(source.kind)
 
 
-def targets_of(env_id: str) -> tuple[str, ...]:
-    """The code that an env id names, as `gate` knows it; none for ids that lead to what is installed by its registered name."""
-    if ":" not in env_id:  # nor need it be known here: settings are read where the env is not installed too
-        return ()
-    source = find_env(env_id)
-    if source.kind == "module":
-        return (source.name,)
-    if source.kind == "pz":
-        return pz_targets(source.name)
-    if source.kind == "gym" and ":" in source.name:
-        return (f"{source.name.partition(':')[0]}:",)
-    game = gba_ids.read_name(source.name)[0] if source.kind == gba_ids.KIND else ""
-    return (gba_ids.target_of(game),) if game and game not in gba_ids.GAMES else ()
+def give_options(source: EnvSource, options: Mapping[str, Any]) -> EnvSource:
+    """The source as its host is given it; only games have options."""
+    kind = kind_of(source)
+    return source if kind is None or kind.games is None else kind.games.give(source, options)
+
+
+def outside_jax(env: str | EnvSource) -> EnvSource:
+    """The source of an env that is for a host; one sentence where it is for none."""
+    source = find_env(env) if isinstance(env, str) else env
+    if source.kind == "jax":
+        raise ConfigError(
+            f"{source.name!r} is a JAX world, which needs no host; gym:NAME takes a Gymnasium env, pz:MODULE a PettingZoo one, "
+            "atari:GAME an Atari game, gba:GAME one of the Game Boy Advance."
+        )
+    return source
+
+
+def describe_game(env_id: str, options: Mapping[str, str]) -> tuple[EnvSource, dict[str, Any]] | None:
+    """A game and its declared pipeline with these options; None where there is none to declare."""
+    kind = owner_of(env_id)
+    if kind is None or kind.games is None:
+        return None
+    source = kind.read(env_id)
+    return (source, game) if (game := kind.games.describe(source, options)) else None
+
+
+def targets_of(env: str | EnvSource) -> tuple[str, ...]:
+    """The code that an env names, as `gate` knows it; none for ids that lead to what is installed by its registered name."""
+    if isinstance(env, str):
+        if ":" not in env:  # nor need it be known here: settings are read where the env is not installed too
+            return ()
+        env = find_env(env)
+    kind = kind_of(env)
+    return () if kind is None else kind.targets(env)
 
 
 def stand_for(env_id: str) -> EnvSource:
@@ -202,27 +197,12 @@ def stand_for(env_id: str) -> EnvSource:
     return find_env(env_id)
 
 
-def pz_targets(name: str) -> tuple[str, ...]:
-    """A module alone means its `parallel_env`; names with a slash are from PettingZoo's own list."""
-    if "/" in name:
-        return ()
-    module, _, maker = name.partition(":")
-    return (f"{module}:{maker or gate.CONVENTION}",)
-
-
-def tell_folder(source: EnvSource, folder: str, seed: int, num_envs: int) -> EnvSource:
-    """The source for envs that are trained on, which may leave something in the run folder; only GBA games do."""
-    told = {"folder": folder, "first_seed": seed, "num_envs": num_envs}
-    return tell_host(source, told) if source.kind == gba_ids.KIND else source
-
-
 def world_name(env_id: str) -> str:
     """Our name of a world, whichever name was typed; `gym:CartPole-v1` is the same task as `cartpole`."""
     source = find_env(env_id)
-    if source.kind == atari_ids.KIND:
-        return f"{atari_ids.PREFIX}{atari_ids.read_name(source.name)[0]}"
-    if source.kind == gba_ids.KIND:
-        return f"{gba_ids.PREFIX}{gba_ids.read_name(source.name)[0]}"
+    kind = kind_of(source)
+    if kind is not None and kind.games is not None:
+        return source.bare_id
     return next((entry.name for entry in ENVS if source.name in entry.aliases), source.name)
 
 
@@ -273,12 +253,3 @@ def _call(target: str, made: Any, options: Mapping[str, Any]) -> Any:
 def _is_gymnasium(kind: type) -> bool:
     """By the name of the package, so that it need not be installed to ask."""
     return any(base.__module__.partition(".")[0] == "gymnasium" for base in kind.__mro__)
-
-
-def _in_gymnasium(env_id: str) -> bool:
-    """Whether Gymnasium knows the id; False where it is not installed."""
-    if importlib.util.find_spec("gymnasium") is None:
-        return False
-    import gymnasium
-
-    return env_id in gymnasium.registry

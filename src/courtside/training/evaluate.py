@@ -20,6 +20,7 @@ from courtside.runs import pipeline, runlog
 from courtside.runs.trust import consent
 from courtside.runs.video import check_path
 from courtside.settings import config as settings
+from courtside.settings.kinds import all_kinds
 from courtside.training.filming import MAX_FRAMES, Scene, film
 from courtside.training.loop import evaluation_seed
 
@@ -117,7 +118,7 @@ def evaluate_run(
         returns=returns.tolist(),
         notes=(*loaded.notes, *filter(None, (undrawn, *notes))),
         video=None if video is None else str(video),
-        whole_games="atari" in loaded.pipeline,
+        whole_games=any(kind.whole_games and kind.name in loaded.pipeline for kind in all_kinds()),
     )
 
 

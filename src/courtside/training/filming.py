@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,20 +17,15 @@ from courtside.engines.episodes import Trace
 from courtside.engines.host_engine import HostEngine
 from courtside.engines.jax_engine import JaxEngine
 from courtside.errors import ConfigError, describe_error
-from courtside.hosts.atari import ids as atari_ids
-from courtside.hosts.gba import ids as gba_ids
-from courtside.hosts.gym_make import make_registered
-from courtside.hosts.gym_spaces import action_layout, make_action_reader
-from courtside.hosts.kinds import kind_of
+from courtside.hosts.calls import calling
+from courtside.hosts.rows import action_layout, make_action_reader
 from courtside.runs.captions import caption_frame, lay_out
 from courtside.runs.video import Frame, write_video
-from courtside.settings import gate
+from courtside.settings.kinds import find_kind
 from courtside.types import Policy
 
 MAX_FRAMES = 30_000
 """Where the film of one episode outside JAX breaks off: behind the end of the longest Atari game."""
-ZOOM = {atari_ids.KIND: 3, gba_ids.KIND: 2}
-"""Pixels of the film for each of a console's screen, a side: those are too few for a line of text."""
 
 
 @dataclass(frozen=True)
@@ -65,54 +59,40 @@ def _film_world(path: str | Path, engine: JaxEngine, scene: Scene) -> np.ndarray
 
 def _film_gymnasium(path: str | Path, engine: HostEngine, scene: Scene) -> np.ndarray:
     """The env that draws itself is one more: it is seeded as the scored one was, and what was done there is done again."""
-    if engine.spec.name.startswith("pz:"):
-        raise ConfigError("PettingZoo envs cannot be filmed; leave --video out.")
-    env = build_drawn(engine.spec.name)
+    kind = find_kind(engine.source.kind)
+    env = calling(engine.source).build_drawn(engine.source)
     try:
         actions = engine.record_actions(
             scene.policies, scene.seed, scene.episodes, scene.deterministic, scene.num_filmed
         )
         fps = int(env.metadata.get("render_fps") or FPS)
         earned = np.zeros(len(actions))
-        takes = (play_again(engine, env, scene.seed + i, taken, fps, earned[i:]) for i, taken in enumerate(actions))
+        takes = (
+            play_again(engine, env, scene.seed + i, taken, fps, earned[i:], kind.zoom)
+            for i, taken in enumerate(actions)
+        )
         write_video(path, (frame for take in takes for frame in take), fps)
         return earned
     finally:
         env.close()
 
 
-def build_drawn(env_id: str) -> Any:
-    """One Gymnasium env that draws itself, or one game as evaluations play it."""
-    prefix, _, name = env_id.partition(":")
-    if prefix in ZOOM:
-        kind = kind_of(env_id)
-        return kind.build(kind.for_evaluation(env_id))
-    make = functools.partial(make_registered, name) if prefix == "gym" else gate.load_maker(env_id)
-    try:
-        return make(render_mode="rgb_array")
-    except Exception as error:
-        raise ConfigError(
-            f"{env_id} cannot be filmed: it could not be built with render_mode='rgb_array' ({describe_error(error)}). "
-            "Leave --video out."
-        ) from error
-
-
 def play_again(
-    engine: HostEngine, env: Any, seed: int, actions: np.ndarray, fps: int, earned: np.ndarray
+    engine: HostEngine, env: Any, seed: int, actions: np.ndarray, fps: int, earned: np.ndarray, zoom: int
 ) -> Iterator[Frame]:
     """One episode, frame by frame, with the actions that were recorded; the last frame stays for a second.
 
-    What it pays is summed up in `earned[0]`.
+    What it pays is summed up in `earned[0]`; each pixel of the screen is shown as `zoom` a side.
     """
     env.reset(seed=seed)
-    captioned = _caption(engine, env, 0, earned[0], "")
+    captioned = _caption(engine, env, zoom, 0, earned[0], "")
     yield captioned
     for step, action in enumerate(_as_taken(engine, actions[:MAX_FRAMES]), start=1):
         _, reward, terminated, truncated, info = env.step(action)
         earned[0] += reward
         cut = "cut: nothing happened" if info.get("idle") else "time limit"
         ending = "terminated" if terminated else cut if truncated else ""
-        captioned = _caption(engine, env, step, earned[0], ending)
+        captioned = _caption(engine, env, zoom, step, earned[0], ending)
         yield captioned
         if ending:
             break
@@ -125,10 +105,9 @@ def _as_taken(engine: HostEngine, actions: np.ndarray) -> Iterable[Any]:
     return make_action_reader(engine.spec.action)(actions.reshape(len(actions), *shape).astype(dtype))
 
 
-def _caption(engine: HostEngine, env: Any, step: int, earned: float, ending: str) -> Frame:
-    kind = engine.spec.name.partition(":")[0]
-    zoom, unit = ZOOM.get(kind, 1), "score" if kind == atari_ids.KIND else "reward"
+def _caption(engine: HostEngine, env: Any, zoom: int, step: int, earned: float, ending: str) -> Frame:
     frame = _draw(env).repeat(zoom, axis=0).repeat(zoom, axis=1)
+    unit = find_kind(engine.source.kind).unit
     return caption_frame(frame, describe_step(engine, step, np.full(1, earned), ending, unit), 1)
 
 

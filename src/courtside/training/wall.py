@@ -1,13 +1,14 @@
 """The current screens of all training envs as one picture in the run folder, `wall.png`, drawn anew every few seconds.
 
-If asked for, each screen is also a picture of its own, `frames/07.png`; where envs tell which tiles of a map they were on,
-`visits.png` shows that. Of JAX worlds the states are kept instead, for whoever looks to draw them (`stage`). Only what has its screens at hand is drawn (`hosts.base.ShowsScreens`); other runs have no such
+If asked for, each screen is also a picture of its own, `frames/07.png`; what a kind of envs has to show beside them is drawn
+too (`Kind.draws`). Of JAX worlds the states are kept instead, for whoever looks to draw them (`stage`). Only what has its screens at hand is drawn (`hosts.base.ShowsScreens`); other runs have no such
 files. Drawing never stops a run: where it fails, a notice says so and no more is drawn.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import math
 import time
 from collections.abc import Generator
@@ -22,11 +23,11 @@ from courtside.engines.host_engine import HostEngine
 from courtside.engines.jax_engine import JaxEngine
 from courtside.errors import describe_error
 from courtside.hosts.base import ShowsScreens
-from courtside.hosts.gba.visit_map import draw_run
 from courtside.runs.events import Event, Notice, Settled
 from courtside.runs.png import encode_png
 from courtside.runs.stage import Stage
 from courtside.runs.wall_layout import FILE, GAP, MAX_SCREENS, grid
+from courtside.settings.kinds import all_kinds
 
 FRAMES = "frames"
 EVERY_SECONDS = 5.0
@@ -64,7 +65,9 @@ class Wall:
             files.write_bytes(self._folder / FILE, encode_png(hang(screens)))
             if self._singly:
                 write_singly(self._folder / FRAMES, screens)
-            draw_run(self._folder)
+            for kind in all_kinds():
+                if kind.draws:
+                    importlib.import_module(kind.draws).draw_run(self._folder)
         except Exception as error:
             self._engine = None
             self._trouble = f"The envs' screens cannot be drawn ({describe_error(error)}), so {FILE} stays as it is; the run goes on."

@@ -15,13 +15,13 @@ import pytest
 
 from courtside.cli import main
 from courtside.errors import CheckpointError, ConfigError
+from courtside.experiments import start
 from courtside.experiments.population import session as population
 from courtside.experiments.population.plan import plan_waves
 from courtside.runs import checkpoint, runlog
 from courtside.runs.events import Evaluated, Progress, Standing
 from courtside.runs.members import find_member, member_dirs
 from courtside.settings import config, presets
-from courtside.training import session
 from waiting import wait_until
 
 SMALL = {"total_timesteps": 4_096, "num_envs": 4, "num_steps": 32, "eval_episodes": 4, "tensorboard": False, "seed": 5}
@@ -55,13 +55,13 @@ class Watcher:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     view = Watcher()
-    result = session.train(small(tmp_path_factory.mktemp("whole"), seeds=3), view=view)
+    result = start.train(small(tmp_path_factory.mktemp("whole"), seeds=3), view=view)
     return result, view.seen
 
 
 def test_members_equal_the_same_seeds_alone_byte_for_byte(whole, tmp_path):
     for index in (0, 2):
-        alone = session.train(small(tmp_path, seed=5 + index))
+        alone = start.train(small(tmp_path, seed=5 + index))
         assert outcome(member_dirs(whole[0].run_dir)[index]) == outcome(alone.run_dir)
 
 
@@ -107,11 +107,11 @@ def test_the_first_bad_tensor_is_a_code_and_has_no_median():
 
 def test_ctrl_c_saves_all_and_resume_ends_equal(whole, tmp_path):
     view = Watcher(lambda: os.kill(os.getpid(), signal.SIGINT))
-    stopped = session.train(small(tmp_path, seeds=3), view=view)
+    stopped = start.train(small(tmp_path, seeds=3), view=view)
     assert stopped.stopped_by == "SIGINT"
     assert 0 < stopped.update < 32
     again = Watcher()
-    resumed = session.resume(stopped.run_dir, view=again)
+    resumed = start.resume(stopped.run_dir, view=again)
     assert resumed.finished
     assert "Going on from step" in str(again.seen[0])
     assert outcomes(stopped.run_dir) == outcomes(whole[0].run_dir)
@@ -128,7 +128,7 @@ def test_kill_while_members_are_being_saved(whole, tmp_path):
     (wave,) = plan_waves(dict(enumerate(folders)), 16)
     assert wave.members == (0, 1, 2)
     assert 0 < wave.update < 32
-    session.resume(run)
+    start.resume(run)
     assert outcomes(run) == outcomes(whole[0].run_dir)
 
 
@@ -146,18 +146,18 @@ def test_members_that_share_no_moment_go_on_apart(whole, tmp_path):
     waves = plan_waves(dict(enumerate(folders)), 16)
     assert [wave.members for wave in waves] == [(0,), (1,), (2,)]
     assert (waves[0].update, waves[2].update) == (32, 0)
-    assert session.resume(run).finished
+    assert start.resume(run).finished
     assert outcomes(run) == outcomes(whole[0].run_dir)
 
 
 def test_opponents_that_are_runs_are_copied_into_every_member(tmp_path):
     duel = {"num_envs": 4, "num_steps": 8, "total_timesteps": 64, "eval_every": 0, "tensorboard": False, "snapshots": 0}
     base = config.override(presets.find_preset("redblue-1v1"), **duel, num_minibatches=1, runs_dir=str(tmp_path))
-    rival = session.train(base).run_dir
-    result = session.train(config.override(base, opponents=(f"blue={rival}",), seeds=2))
+    rival = start.train(base).run_dir
+    result = start.train(config.override(base, opponents=(f"blue={rival}",), seeds=2))
     shutil.rmtree(rival)
     assert all((folder / "opponents/blue_0.safetensors").exists() for folder in member_dirs(result.run_dir))
-    assert session.resume(result.run_dir, total_timesteps=128).update == 4
+    assert start.resume(result.run_dir, total_timesteps=128).update == 4
 
 
 def test_kill_9_and_resume(whole, tmp_path):
@@ -170,7 +170,7 @@ def test_kill_9_and_resume(whole, tmp_path):
     process.wait()
     run = next(tmp_path.glob("*/config.json")).parent
     try:
-        session.resume(run)
+        start.resume(run)
     except CheckpointError as error:
         assert "is finished" in str(error), "it was faster than the kill"  # noqa: PT017
     found, wanted = outcomes(run), outcomes(whole[0].run_dir)
@@ -187,7 +187,7 @@ def test_a_member_goes_on_alone(whole, tmp_path, capsys):
     assert main(["eval", str(run), "--member", "1", "--episodes", "2", "--json"]) == 0
     capsys.readouterr()
     with pytest.raises(CheckpointError, match="member 01 was trained on alone, and going on with all would undo that"):
-        session.resume(run, total_timesteps=4_352)
+        start.resume(run, total_timesteps=4_352)
     assert runlog.read_rows(run / "members/01")[-1]["update"] == 34
 
 
@@ -196,7 +196,7 @@ def test_a_kill_while_the_new_length_is_written_leaves_one_plan(whole, tmp_path)
     shutil.copytree(whole[0].run_dir, run)
     longer = config.override(runlog.read_config(run), total_timesteps=4_352)
     runlog.write_config(run, longer)
-    result = session.resume(run)
+    result = start.resume(run)
     assert result.finished
     assert {runlog.read_config(folder).run.total_timesteps for folder in member_dirs(run)} == {4_352}
     assert {runlog.read_rows(folder)[-1]["update"] for folder in member_dirs(run)} == {34}
@@ -212,7 +212,7 @@ def test_eval_of_all_members(whole, capsys):
 def test_waves_give_the_same(whole, tmp_path, monkeypatch):
     monkeypatch.setattr(population, "members_that_fit", lambda single: 2)
     view = Watcher()
-    result = session.train(small(tmp_path, seeds=3), view=view)
+    result = start.train(small(tmp_path, seeds=3), view=view)
     assert outcomes(result.run_dir) == outcomes(whole[0].run_dir)
     assert "trained in 2 waves, one after the other, because at most 2 fit" in str(view.seen)
 
@@ -251,7 +251,7 @@ def test_a_lost_member_stops_the_population_but_nothing_is_lost(whole, tmp_path)
     shutil.rmtree(run / "members/01")
     before = outcomes(run)
     with pytest.raises(CheckpointError, match="lacks the member 01"):
-        session.resume(run)
+        start.resume(run)
     assert {name: outcome(run / "members" / name) for name in before} == before
 
 

@@ -142,7 +142,7 @@ def test_a_member_that_is_finished_is_told_by_what_judges_it(population):
 
 
 def test_a_member_ends_with_its_population():
-    code = "import time; from courtside.experiments.population import member_process as m; m.threading.Thread(target=m.end_with_parent, daemon=True).start(); time.sleep(60)"  # fmt: skip
+    code = "import time; from courtside.cli import member_process as m; m.threading.Thread(target=m.end_with_parent, daemon=True).start(); time.sleep(60)"  # fmt: skip
     child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
     with pytest.raises(subprocess.TimeoutExpired):
         child.wait(0.5)

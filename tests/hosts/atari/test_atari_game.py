@@ -9,9 +9,15 @@ import pytest
 from plain_wrappers import make_plain
 
 from courtside.errors import CheckpointError, ConfigError
-from courtside.hosts.atari.make import build_env, describe_env
+from courtside.hosts.atari.calls import build_env as build_game
+from courtside.hosts.atari.calls import describe_env
 from courtside.hosts.atari.picture import colours
-from courtside.hosts.gym_make import build_env as build_gym_env
+from courtside.hosts.gym.calls import build_env as build_gym_env
+from courtside.settings.worlds import find_env
+
+
+def build_env(env_id):
+    return build_game(find_env(env_id))
 
 
 def play(env, actions):
@@ -182,6 +188,6 @@ def test_options_change_what_is_seen():
 
 def test_without_the_emulator_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ale_py", None)
-    for build, env_id in ((build_env, "atari:breakout"), (build_gym_env, "gym:ALE/Nowhere-v5")):
+    for build, env_id in ((build_game, "atari:breakout"), (build_gym_env, "gym:ALE/Nowhere-v5")):
         with pytest.raises(ConfigError, match=r'pip install "courtside\[atari\]"'):
-            build(env_id)
+            build(find_env(env_id))

@@ -12,13 +12,13 @@ from homebrew import catch, quest, quest_player, word
 
 from courtside.cli import main
 from courtside.errors import CheckpointError, ConfigError
-from courtside.hosts.gba import game, ids, observation, options, player
-from courtside.hosts.gba.check import run_gba_checks
+from courtside.hosts.gba import game, kind, observation, options, player
+from courtside.hosts.gba.calls import build_env, describe_env
+from courtside.hosts.gba.check import run_checks
 from courtside.hosts.gba.core import CORE_VARIABLE
 from courtside.hosts.gba.emerald.save_file import find_fault
-from courtside.hosts.gba.make import build_env, describe_env
 from courtside.hosts.gba.trajectories import read_trajectory, replay
-from courtside.settings.worlds import find_env, tell_host, world_name
+from courtside.settings.worlds import find_env, give_options, world_name
 
 FLIPS = ["up", "left", *["left", "right"] * 6]
 """To the switch and over it, again and again."""
@@ -40,8 +40,8 @@ def build(roms):
 
     def build_one(game="QUEST", **told):
         code = quest.CODE if game == "QUEST" else catch.CODE
-        name = options.tell(f"games:{game}", {"rom": roms / f"{code}.gba", **told})
-        built.append(build_env(f"{ids.PREFIX}{name}"))
+        source = options.give(find_env(f"gba:games:{game}"), {"rom": roms / f"{code}.gba", **told})
+        built.append(build_env(source))
         return built[-1]
 
     yield build_one
@@ -61,14 +61,16 @@ def play(env, names):
 def test_an_id_carries_all_that_a_game_is_told(roms):
     source = find_env("gba:emerald[sticky=0.5]")
     assert (source, find_env("Emerald").kind) == (dataclasses.replace(source, kind="gba"), "gba")
-    told = options.tell(source.name, {"rom": str(roms / "a.gba"), "flips_pay": True, "patience": 8192, "badge_rew": 3})
-    read = options.read(f"gba:{told}")
+    told = options.give(source, {"rom": str(roms / "a.gba"), "flips_pay": True, "patience": 8192, "badge_rew": 3})
+    read = options.read(told)
+    assert options.read(find_env(told.id)) == read
     assert (read.options.rom, read.options.sticky) == (str(roms / "a.gba"), 0.5)
     assert (read.own["flips_pay"], read.own["badge_rew"]) == (True, 3.0)
-    assert "patience" not in told, "it is as always"
-    assert world_name(f"gba:{told}") == "gba:emerald"
-    assert options.read(options.for_evaluation("gba:emerald")).options.evaluation
-    assert options.describe("gba:emerald", {"save": "x.sav", "rom": "x.gba"}) == options.describe("gba:emerald", {})
+    assert "patience" not in told.options, "it is as always"
+    assert world_name(told.id) == "gba:emerald"
+    emerald = find_env("gba:emerald")
+    assert options.read(kind.for_evaluation(emerald)).options.evaluation
+    assert kind.describe(emerald, {"save": "x.sav", "rom": "x.gba"}) == kind.describe(emerald, {})
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,7 @@ def test_an_id_carries_all_that_a_game_is_told(roms):
 )
 def test_what_cannot_be_is_said_in_a_sentence(name, told, sentence):
     with pytest.raises(ConfigError, match=sentence):
-        tell_host(find_env(f"gba:{name}"), told)
+        give_options(find_env(f"gba:{name}"), told)
 
 
 def test_wrong_files_are_refused(build, roms, tmp_path, monkeypatch, capsys):
@@ -248,10 +250,9 @@ def test_a_game_that_is_over_is_terminated(build):
 
 CHILD = """
 import sys
-from courtside.hosts.gba.make import build_env
+from courtside.hosts.gba.calls import build_env
 from courtside.settings.worlds import stand_for
-stand_for(sys.argv[1])
-env = build_env(sys.argv[1])
+env = build_env(stand_for(sys.argv[1]))
 env.load_state(open(sys.argv[2], "rb").read())
 for action in map(int, sys.argv[3]):
     env.step(action)
@@ -272,7 +273,7 @@ def test_a_saved_state_goes_on_the_same_here_and_in_another_process(build, roms,
         one, other = env.step(action), twin.step(action)
         assert np.array_equal(one[0], other[0])
         assert one[1:] == other[1:]
-    name = f"gba:{options.tell('games:QUEST', {'rom': roms / f'{quest.CODE}.gba', **told})}"
+    name = options.give(find_env("gba:games:QUEST"), {"rom": roms / f"{quest.CODE}.gba", **told}).id
     path = f"import sys; sys.path[:] = {sys.path!r}\n"
     command = [sys.executable, "-c", path + CHILD, name, str(tmp_path / "state"), "".join(map(str, actions[40:]))]
     assert subprocess.run(command, capture_output=True, check=True).stdout == env.save_state() == twin.save_state()
@@ -308,7 +309,7 @@ def test_episodes_and_places_are_left_in_the_run_folder(build, roms, tmp_path):
 
 
 def test_every_check_passes_and_says_what_it_found(build):
-    results = run_gba_checks(lambda: build(max_steps=20), steps=40)
+    results = run_checks(lambda: build(max_steps=20), steps=40)
     assert [fault for result in results for fault in result.faults] == []
     notes = " ".join(note for result in results for note in result.notes)
     assert "BADGE QUEST (CSQE, revision 0" in notes

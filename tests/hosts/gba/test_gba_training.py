@@ -21,7 +21,7 @@ from courtside.runs import checkpoint, runlog
 from courtside.runs.events import Progress
 from courtside.settings.config import Config, EnvConfig, NetConfig, PPOConfig, RunConfig, override
 from courtside.settings.presets import PRESETS
-from courtside.settings.worlds import stand_for
+from courtside.settings.worlds import find_env, stand_for
 from courtside.training import session, wall
 from courtside.training.evaluate import evaluate_run
 from waiting import PATIENCE
@@ -125,7 +125,7 @@ CHILD = """
 import sys
 sys.path[:] = {path!r}
 import test_gba_training
-from courtside import session
+from courtside.training import session
 job, folder = sys.argv[1:3]
 if job == "resume":
     session.resume(folder)
@@ -169,8 +169,9 @@ def test_a_run_goes_on_with_its_own_cartridge_alone(whole, rom, tmp_path):
 
 def test_a_worker_that_dies_goes_on_from_its_last_state(rom):
     env = EnvConfig(on_worker_failure="restart")
-    name = f"gba:{options.tell('games:QUEST', {'rom': rom})}"
-    host = make_host(name, 2, env, Plan("processes", 2, ""), packed=True)
+    host = make_host(
+        options.give(find_env("gba:games:QUEST"), {"rom": rom}), 2, env, Plan("processes", 2, ""), packed=True
+    )
     up, nothing = np.full((2, 1), 1), np.zeros((2, 1), int)
     host.reset(0)
     for _ in range(2):

@@ -8,7 +8,7 @@ from homebrew import quest, quest_player
 
 from courtside.hosts.gba import visit_map
 from courtside.hosts.gba.core import Emulator
-from courtside.hosts.gba.emerald.exploration import Exploration
+from courtside.hosts.gba.emerald.exploration import Footprints
 from courtside.hosts.gba.emerald.maps import map_name
 from courtside.hosts.gba.emerald.memory import read_state
 from courtside.hosts.gba.visit_map import HEAT, PANEL, UNSEEN, draw_visits, heat, read_visits, spread, write_visits
@@ -19,7 +19,7 @@ from courtside.runs.png import encode_png
 @pytest.fixture(scope="module")
 def visits():
     """A walk to all badges."""
-    memory = Exploration()
+    memory = Footprints()
     with Emulator(quest.build()) as emulator:
         emulator.run(16)
         for keys in quest_player.all_badges():

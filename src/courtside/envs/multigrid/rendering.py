@@ -61,7 +61,11 @@ def draw(
 
 
 def draw_agent(
-    atlas: tiles.Atlas, ground: UInt8[Array, "S S 3"], state: GridState, agent: Int[Array, ""], colours: tuple[int, ...]
+    atlas: tiles.TileAtlas,
+    ground: UInt8[Array, "S S 3"],
+    state: GridState,
+    agent: Int[Array, ""],
+    colours: tuple[int, ...],
 ) -> UInt8[Array, "S S 3"]:
     """An agent and what it carries on the ground where it stands."""
     colour, carried = jnp.asarray(colours)[agent], state.carried[agent]

@@ -29,7 +29,7 @@ NUM_AGENT_LOOKS = NUM_COLOURS * 2 * 4
 CARRIED_TYPES = (Type.KEY, Type.BALL, Type.BOX)
 
 
-class Atlas(NamedTuple):
+class TileAtlas(NamedTuple):
     """All tiles of one size."""
 
     ground: UInt8[np.ndarray, "N S S 3"]
@@ -42,14 +42,14 @@ class Atlas(NamedTuple):
 
 
 @functools.cache
-def draw_atlas(size: int) -> Atlas:
+def draw_atlas(size: int) -> TileAtlas:
     """Draw all tiles at `size` pixels."""
     looks = [_look(code) for code in range(CODE + 1)]
     numbers = {look: number for number, look in enumerate(dict.fromkeys(looks))}
     ground = np.stack([to_rgb(_draw_thing(*look, size)) for look in numbers])
     overlays = [_draw_overlay(draw, size) for draw in _overlays()]
     ground_of = np.asarray([numbers[look] for look in looks], np.int32)
-    return Atlas(ground, ground_of, *(np.stack(part) for part in zip(*overlays, strict=True)))
+    return TileAtlas(ground, ground_of, *(np.stack(part) for part in zip(*overlays, strict=True)))
 
 
 def agent_overlay(colour: Any, is_done: Any, direction: Any) -> Any:

@@ -22,14 +22,13 @@ from courtside.errors import CheckpointError, ConfigError, EnvContractError
 from courtside.experiments.population import results
 from courtside.experiments.population.histories import History
 from courtside.experiments.population.results import explain_finished, is_finished, standing_of
-from courtside.hosts.env_host import Forecast, foresee
-from courtside.hosts.kinds import can_be_imported, full_id
+from courtside.hosts.env_host import Forecast, can_be_imported, foresee
 from courtside.machine import available_mb, num_cores
 from courtside.runs import runlog, trust
 from courtside.runs.events import Event, Finished, Notice, Progress, Standing
 from courtside.settings.config import Config
-from courtside.settings.values import split_words
-from courtside.settings.worlds import find_env, tell_host
+from courtside.settings.kinds import EnvSource
+from courtside.settings.worlds import find_env, give_options, outside_jax
 
 LOG = "process.log"
 """What a member's process printed, in the member's folder."""
@@ -66,13 +65,13 @@ class Places:
 
 def plan_places(config: Config) -> Places:
     """As many as have cores and memory of their own, and one at least."""
-    env_id = full_id(tell_host(find_env(config.env.env_id), split_words(config.env.env_options)))
-    if not can_be_imported(env_id):
+    source = outside_jax(give_options(find_env(config.env.env_id), config.env.options))
+    if not can_be_imported(source):
         raise ConfigError(
-            f"{env_id} is defined in the script that was started, where the processes of --seeds cannot find it; "
+            f"{source.id} is defined in the script that was started, where the processes of --seeds cannot find it; "
             "put it in a module of its own."
         )
-    forecast = _foresee(config, env_id)
+    forecast = _foresee(config, source)
     cores = forecast.plan.num_workers if forecast else config.env.num_workers or 1
     memory_mb = PROCESS_MB + (forecast.memory_mb if forecast else 0.0)
     return Places(count_places(config.run.seeds, cores, memory_mb, num_cores(), available_mb()), cores, memory_mb)
@@ -84,10 +83,10 @@ def count_places(members: int, cores: int, memory_mb: float, all_cores: int, fre
     return max(1, min(members, by_cores, by_memory))
 
 
-def _foresee(config: Config, env_id: str) -> Forecast | None:
+def _foresee(config: Config, source: EnvSource) -> Forecast | None:
     """None where the env that was tried failed; each member will say so, or survive it."""
     try:
-        return foresee(env_id, config.env.num_envs, config.env)
+        return foresee(source, config.env.num_envs, config.env)
     except EnvContractError:
         return None
 

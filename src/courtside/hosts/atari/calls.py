@@ -1,4 +1,5 @@
-"""How the Atari games of a slice are called: the action out of the shared arrays, what came of it into them. No JAX here."""
+"""From a source to one Atari game, what it says about itself, and how the games of a slice are called: the action out of the shared
+arrays, what came of it into them. No JAX here."""
 
 from __future__ import annotations
 
@@ -7,14 +8,40 @@ from collections.abc import Callable
 
 import numpy as np
 
+from courtside.errors import CourtsideError, EnvContractError, describe_error
 from courtside.hosts.arrays import HostArrays
-from courtside.hosts.atari.game import AtariGame
+from courtside.hosts.atari import options
+from courtside.hosts.atari.game import AtariGame, import_ale
+from courtside.hosts.calls import FAILURES, repeat_actions
 from courtside.hosts.facts import EnvFacts
-from courtside.hosts.faults import FAILURES
+from courtside.settings.kinds import EnvSource
+
+load = import_ale
+
+
+def build_env(source: EnvSource) -> AtariGame:
+    try:
+        return AtariGame(source.name, options.read(source))
+    except CourtsideError:
+        raise
+    except Exception as error:
+        raise EnvContractError(f"{source.id} could not be built: {describe_error(error)}.") from error
+
+
+def build_drawn(source: EnvSource) -> AtariGame:
+    return build_env(options.for_evaluation(source))
+
+
+def describe_env(env_id: str, env: AtariGame) -> EnvFacts:
+    """Its spaces, and the steps of its longest game. Training tells whole games apart from episodes, which are lives."""
+    limit = -(-env.options.max_frames // env.options.frame_skip) or None
+    return EnvFacts(
+        env.observation, env.action, limit, tells_games=not env.options.evaluation, can_save=env.can_be_saved
+    )
 
 
 class AtariCalls:
-    """See `kinds.Calls`. The one agent of a game is always there."""
+    """See `hosts.calls.Calls`. The one agent of a game is always there."""
 
     def __init__(self, envs: list[AtariGame], arrays: HostArrays, facts: EnvFacts) -> None:
         self.envs, self._display = envs, envs[0].make_display(len(envs))
@@ -95,12 +122,8 @@ def describe_limit(env: AtariGame) -> str:
     )
 
 
+make_calls = AtariCalls
+
+
 def play_randomly(env: AtariGame) -> Callable[[int], bool]:
-    """A function that takes random step number `count` and says whether the episode ended; actions are drawn beforehand."""
-    actions = np.random.default_rng(0).integers(env.action.n, size=32).tolist()
-
-    def step(count: int) -> bool:
-        _, _, terminated, truncated, _ = env.step(actions[count % 32])
-        return terminated or truncated
-
-    return step
+    return repeat_actions(env, np.random.default_rng(0).integers(env.action.n, size=32).tolist())

@@ -4,41 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from typing import Any
 
-import numpy as np
-
-from courtside import spaces
 from courtside.envs.findings import CheckResult, run_in_order
 from courtside.hosts.atari.game import AtariGame
-from courtside.hosts.trial import AFTERWARDS, RUNS, Played, Seen, Trial
+from courtside.hosts.trial import AFTERWARDS, RUNS, EnvTrial, OwnSpace, play_game
 
 
-class Shown:
-    """A space that can be asked as Gymnasium's can."""
-
-    def __init__(self, space: spaces.Box) -> None:
-        self.shape, self.dtype, self._space = space.shape, space.dtype, space
-
-    def contains(self, value: Any) -> bool:
-        return spaces.contains(self._space, value)
-
-
-def run_atari_checks(make_env: Callable[[], AtariGame], *, seed: int = 0, steps: int = 500) -> list[CheckResult]:
+def run_checks(make_env: Callable[[], AtariGame], *, seed: int = 0, steps: int = 500) -> list[CheckResult]:
     """All checks in order, those after a failed foundation marked as skipped."""
-    trial = Trial(make_env, seed, steps, play, lambda env, _: Shown(env.observation))
+    trial = EnvTrial(make_env, seed, steps, play_game, lambda env, _: OwnSpace(env.observation))
     with closing(trial.env):
         return run_in_order((RUNS, *AFTERWARDS), trial)
-
-
-def play(env: Any, seed: int, steps: int) -> Played:
-    """Random steps of a game, on this console or another, with a reset after each end."""
-    actions = np.random.default_rng(seed).integers(env.action.n, size=steps).tolist()
-    log, num_resets = [Seen(0, env.reset(seed).copy())], 1
-    for step, action in enumerate(actions, start=1):
-        obs, reward, terminated, truncated, _ = env.step(action)
-        log.append(Seen(step, obs.copy(), reward, terminated, truncated))
-        if terminated or truncated:
-            log.append(Seen(step, env.reset().copy()))
-            num_resets += 1
-    return Played(log, num_resets)

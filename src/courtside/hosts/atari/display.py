@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from courtside.hosts.atari.picture import Eye
+from courtside.hosts.atari.picture import Retina
 
 
 class Display:
@@ -20,7 +20,7 @@ class Display:
         """The pictures of now, behind black ones."""
         self._depth = depth
         self._words, self._next_words = _as_words(self.stacks, depth), _as_words(self._next, depth)
-        self._eye = Eye(*screen, self._next[..., -depth:])
+        self._eye = Retina(*screen, self._next[..., -depth:])
 
     def look(self, game: int, screens: np.ndarray) -> None:
         """Make the picture of now of one game, older and newer screen. uint8 [2, H, W]"""

@@ -16,10 +16,10 @@ import numpy as np
 
 from courtside import spaces
 from courtside.errors import CheckpointError, ConfigError
-from courtside.hosts.atari import saved
 from courtside.hosts.atari.display import Display
 from courtside.hosts.atari.options import AtariOptions
 from courtside.hosts.atari.picture import colours
+from courtside.hosts.state_bytes import pack, unpack
 
 NOOP, FIRE = 0, 1
 """Actions by the emulator's own numbers, which hold for every game."""
@@ -32,7 +32,7 @@ Answer = tuple[np.ndarray, float, bool, bool, dict[str, Any]]
 
 
 @dataclass(slots=True)
-class Progress:
+class GameSoFar:
     """Where a game stands, beside what the emulator itself knows."""
 
     lives: int = 0
@@ -76,7 +76,7 @@ class AtariGame:
         self._sticky, self._clips, self._ends_with_life = options.sticky, options.clips, options.ends_with_life
         self._frames_left = range(options.frame_skip - 1, -1, -1)
         self._rng = np.random.default_rng()
-        self._now, self._ended = Progress(), None
+        self._now, self._ended = GameSoFar(), None
         self._single = np.zeros((2, *self._ale.getScreenDims()), np.uint8)
         """One raw screen, twice."""
         self._loaded: np.ndarray | None = None
@@ -176,11 +176,11 @@ class AtariGame:
         emulator = np.frombuffer(self._ale.cloneSystemState().serialize(), np.uint8)
         arrays = {"emulator": emulator, "raw": self._raw_screen(), **self._own_arrays()}
         record = {"progress": dataclasses.asdict(self._now), "ended": self._ended, "rng": self._rng.bit_generator.state}
-        return saved.pack({"of": self._identity(), **record}, arrays)
+        return pack({"of": self._identity(), **record}, arrays)
 
     def load_state(self, state: bytes) -> None:
         """Go on where `save_state` was called, in this process or another."""
-        ale_py, (record, arrays) = import_ale(), saved.unpack(state)
+        ale_py, (record, arrays) = import_ale(), unpack(state)
         if record["of"] != self._identity():
             raise CheckpointError(
                 f"The saved state is of {record['of']}, but this game is {self._identity()}; use what it was saved with."
@@ -189,7 +189,7 @@ class AtariGame:
         self._loaded = arrays["raw"]
         for name, array in self._own_arrays().items():
             array[:] = arrays[name]
-        self._now, self._ended = Progress(**record["progress"]), record["ended"] and tuple(record["ended"])
+        self._now, self._ended = GameSoFar(**record["progress"]), record["ended"] and tuple(record["ended"])
         self._rng.bit_generator.state = record["rng"]
 
     def _own_arrays(self) -> dict[str, np.ndarray]:
@@ -237,7 +237,7 @@ class AtariGame:
             self._ale.loadROM(self._rom)
         self._ale.reset_game()
         self._loaded = None
-        self._now = Progress(was_over=self._now.was_over)
+        self._now = GameSoFar(was_over=self._now.was_over)
 
     def _act(self, action: int) -> tuple[float, bool, bool]:
         """One action of an agent: reward, terminated, truncated."""

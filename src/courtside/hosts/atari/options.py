@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from courtside.errors import ConfigError
-from courtside.hosts.atari import ids
+from courtside.settings.kinds import EnvSource, merge_options
 from courtside.settings.values import Option, read_options, signature_options
 
 SMALLEST, LARGEST = 36, 160
@@ -69,60 +69,38 @@ class AtariOptions:
         return self.stack * (1 if self.grey else 3)
 
 
-def list_options() -> tuple[Option, ...]:
+def list_options(source: EnvSource) -> tuple[Option, ...]:
     """What a user can tell a game."""
     return tuple(option for option in signature_options(AtariOptions) if option.name not in HIDDEN)
 
 
-def read(name: str) -> tuple[str, AtariOptions]:
-    """The game and its options, from a name as `ids.write_name` writes it, with or without the prefix."""
-    game, told = ids.read_name(name.removeprefix(ids.PREFIX))
-    world = f"{ids.PREFIX}{game}"
-    options = AtariOptions(**read_options(world, signature_options(AtariOptions), told))
-    _check(world, options)
-    return game, options
+def read(source: EnvSource) -> AtariOptions:
+    options = AtariOptions(**read_options(source.bare_id, signature_options(AtariOptions), source.options))
+    _check(source.bare_id, options)
+    return options
 
 
-def tell(name: str, more: Mapping[str, Any]) -> str:
-    """The name with further options; what is as always stays out, so that one task has one name."""
-    game, told = ids.read_name(name.removeprefix(ids.PREFIX))
-    merged = told | {key.replace("-", "_"): _word(value) for key, value in more.items()}
-    _, options = read(ids.write_name(game, merged))
-    plain = AtariOptions()
-    changed = {
-        field.name: _word(value)
-        for field in dataclasses.fields(options)
-        if (value := getattr(options, field.name)) != getattr(plain, field.name)
-    }
-    return ids.write_name(game, changed)
+def give(source: EnvSource, more: Mapping[str, Any]) -> EnvSource:
+    """With further options; what is as always stays out, so that one task has one id."""
+    options = dataclasses.asdict(read(merge_options(source, more)))
+    plain = dataclasses.asdict(AtariOptions())
+    changed = {name: value for name, value in options.items() if value != plain[name]}
+    return dataclasses.replace(source, options=changed)
 
 
-def for_evaluation(env_id: str) -> str:
-    """The id of the same game with the same pipeline as evaluations play it."""
-    return f"{ids.PREFIX}{tell(env_id, {'evaluation': True})}"
+def for_evaluation(source: EnvSource) -> EnvSource:
+    """The same game with the same pipeline as evaluations play it."""
+    return give(source, {"evaluation": True})
 
 
-def describe(env_id: str, told: Mapping[str, Any]) -> dict[str, Any]:
-    """The declared pipeline as JSON data: all that decides what the network is shown and paid; empty for other envs' ids."""
-    name = env_id.removeprefix(ids.PREFIX)
-    if name == env_id:
-        found = ids.recognise(env_id)
-        if found is None:
-            return {}
-        name = found.name
-    _refuse_hidden(name, told)
-    game, options = read(tell(name, told))
-    return {"game": game} | {key: value for key, value in dataclasses.asdict(options).items() if key not in UNSEEN}
+def describe(source: EnvSource, more: Mapping[str, Any]) -> dict[str, Any]:
+    """The declared pipeline as JSON data: all that decides what the network is shown and paid.
 
-
-def _refuse_hidden(name: str, more: Mapping[str, Any]) -> None:
-    """What a run is told must be in its pipeline: a switch that is not would make that untrue."""
-    game, told = ids.read_name(name)
-    read_options(f"{ids.PREFIX}{game}", list_options(), told | dict(more))
-
-
-def _word(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    What a run is told must be in it: a switch that is not would make it untrue, so that one is refused.
+    """
+    read_options(source.bare_id, list_options(source), {**source.options, **more})
+    options = dataclasses.asdict(read(merge_options(source, more)))
+    return {"game": source.name} | {name: value for name, value in options.items() if name not in UNSEEN}
 
 
 def _check(world: str, options: AtariOptions) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from courtside.hosts.atari.resize import AreaResize, Axis
+from courtside.hosts.atari.resize import AreaResize, AxisPlan
 
 PAIR = np.dtype("<u2")
 """Two colours as one number, the older in its higher byte."""
@@ -82,7 +82,7 @@ def pair_tables(height: int, grey: bool) -> tuple[np.ndarray, ...]:
     return (((brighter @ GREY_WEIGHTS + 16384) >> 15).astype(np.float32),)
 
 
-class Eye:
+class Retina:
     """Two raw screens of each of B games -> one small picture of each, always in the same place.
 
     Most of a screen is as it was in the last one: only tiles of it that changed are looked at anew. Those of all games are
@@ -144,7 +144,7 @@ class Tiling:
     """How far all of them are from the first one. int [fewer rows, fewer columns, 1]"""
 
 
-def make_tiling(num_games: int, rows: Axis, columns: Axis) -> Tiling:
+def make_tiling(num_games: int, rows: AxisPlan, columns: AxisPlan) -> Tiling:
     down, across, words = rows.repeats, columns.repeats, columns.period // WORD
     of_word = np.broadcast_to(
         _count_up(num_games, 1, down, 1, across, 1), (num_games, 2, down, rows.period, across, words)

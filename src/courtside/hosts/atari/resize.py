@@ -14,7 +14,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Axis:
+class AxisPlan:
     """How the pixels of one axis are gathered. The pattern repeats: `period` source pixels become `count` smaller ones."""
 
     period: int
@@ -35,7 +35,7 @@ class Axis:
         return total
 
 
-def make_axis(source: int, size: int, multiple: int = 1) -> Axis:
+def make_axis(source: int, size: int, multiple: int = 1) -> AxisPlan:
     """The plan for one axis, `source` pixels to `size`, which must be fewer or as many. `multiple` divides the period."""
     repeats = source // math.lcm(source // math.gcd(source, size), multiple)
     period, count = source // repeats, size // repeats
@@ -45,7 +45,7 @@ def make_axis(source: int, size: int, multiple: int = 1) -> Axis:
     taps = (covered > 0).argmax(axis=1)[:, None] + np.arange(most)
     inside = np.minimum(taps, period - 1)
     shares = np.where(taps < period, np.take_along_axis(covered, inside, axis=1), 0) / period
-    return Axis(period, count, repeats, inside.T.copy(), shares.T[:, :, None].astype(np.float32))
+    return AxisPlan(period, count, repeats, inside.T.copy(), shares.T[:, :, None].astype(np.float32))
 
 
 class AreaResize:

@@ -1,4 +1,5 @@
-"""How the GBA games of a slice are called: the action out of the shared arrays, what came of it into them. No JAX here."""
+"""From a source to one GBA game, what it says about itself, and how the games of a slice are called: the action out of the shared
+arrays, what came of it into them. No JAX here."""
 
 from __future__ import annotations
 
@@ -7,14 +8,42 @@ from collections.abc import Callable
 
 import numpy as np
 
+from courtside.errors import CourtsideError, EnvContractError, describe_error
 from courtside.hosts.arrays import HostArrays
+from courtside.hosts.calls import FAILURES, repeat_actions
 from courtside.hosts.facts import EnvFacts
-from courtside.hosts.faults import FAILURES
+from courtside.hosts.gba import options
+from courtside.hosts.gba.core import find_core
 from courtside.hosts.gba.game import GbaGame
+from courtside.settings.kinds import EnvSource
+
+load = find_core
+
+
+def build_env(source: EnvSource) -> GbaGame:
+    options.require_rom(source)
+    try:
+        return GbaGame(options.read(source))
+    except CourtsideError:
+        raise
+    except Exception as error:
+        raise EnvContractError(f"{source.id} could not be built: {describe_error(error)}.") from error
+
+
+def build_drawn(source: EnvSource) -> GbaGame:
+    return build_env(options.give(source, {"evaluation": True}))
+
+
+def describe_env(env_id: str, env: GbaGame) -> EnvFacts:
+    """Its spaces and time limit, what it tells at an episode's end, and which cartridge is in it."""
+    return EnvFacts(
+        env.observation, env.action, env.options.max_steps or None, can_save=True, told_names=env.rewards.names,
+        made_of=f"the ROM with SHA-1 {env.emulator.rom_sha1}",
+    )  # fmt: skip
 
 
 class GbaCalls:
-    """See `kinds.Calls`. The one agent of a game is always there, and an episode is all there is of a game."""
+    """See `hosts.calls.Calls`. The one agent of a game is always there, and an episode is all there is of a game."""
 
     def __init__(self, envs: list[GbaGame], arrays: HostArrays, facts: EnvFacts) -> None:
         self.envs = envs
@@ -54,12 +83,8 @@ class GbaCalls:
         self.envs[i] = env
 
 
+make_calls = GbaCalls
+
+
 def play_randomly(env: GbaGame) -> Callable[[int], bool]:
-    """A function that takes random step number `count` and says whether the episode ended; actions are drawn beforehand."""
-    actions = np.random.default_rng(0).integers(env.action.n, size=32).tolist()
-
-    def step(count: int) -> bool:
-        _, _, terminated, truncated, _ = env.step(actions[count % 32])
-        return terminated or truncated
-
-    return step
+    return repeat_actions(env, np.random.default_rng(0).integers(env.action.n, size=32).tolist())

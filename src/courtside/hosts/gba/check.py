@@ -6,23 +6,22 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 
 from courtside.envs.findings import Check, CheckResult, Fault, run_in_order
-from courtside.hosts.atari.check import Shown, play
 from courtside.hosts.gba.game import GbaGame, is_black
 from courtside.hosts.gba.rom import identify
-from courtside.hosts.trial import AFTERWARDS, RUNS, Trial
+from courtside.hosts.trial import AFTERWARDS, RUNS, EnvTrial, OwnSpace, play_game
 
 WAIT_STEPS = 120
 """Steps without a key in which a game must show something, and its memory make sense."""
 
 
-def run_gba_checks(make_env: Callable[[], GbaGame], *, seed: int = 0, steps: int = 500) -> list[CheckResult]:
+def run_checks(make_env: Callable[[], GbaGame], *, seed: int = 0, steps: int = 500) -> list[CheckResult]:
     """All checks in order, those after a failed foundation marked as skipped. A wrong cartridge is not even put in."""
-    trial = Trial(make_env, seed, steps, play, lambda env, _: Shown(env.observation))
+    trial = EnvTrial(make_env, seed, steps, play_game, lambda env, _: OwnSpace(env.observation))
     with closing(trial.env):
         return run_in_order((CARTRIDGE, STARTS, MEMORY, RUNS, *AFTERWARDS), trial)
 
 
-def _check_cartridge(trial: Trial) -> Iterator[Fault | str]:
+def _check_cartridge(trial: EnvTrial) -> Iterator[Fault | str]:
     """A wrong one was refused when the env was built; say which it is."""
     env: GbaGame = trial.env
     yield identify(env.options.rom).describe()
@@ -33,7 +32,7 @@ def _check_cartridge(trial: Trial) -> Iterator[Fault | str]:
         yield "the cartridge's clock is that of this machine: what hangs on the time of day will not repeat itself"
 
 
-def _check_start(trial: Trial) -> Iterator[Fault | str]:
+def _check_start(trial: EnvTrial) -> Iterator[Fault | str]:
     env: GbaGame = trial.env
     env.reset(trial.seed)
     if not _wait_for(env, lambda: not is_black(env.emulator.pixels())):
@@ -43,7 +42,7 @@ def _check_start(trial: Trial) -> Iterator[Fault | str]:
         )  # fmt: skip
 
 
-def _check_memory(trial: Trial) -> Iterator[Fault | str]:
+def _check_memory(trial: EnvTrial) -> Iterator[Fault | str]:
     env: GbaGame = trial.env
     env.reset(trial.seed)
     if _wait_for(env, lambda: env.state is not None):

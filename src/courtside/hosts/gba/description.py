@@ -1,6 +1,6 @@
 """What courtside must be told about a game to train on it: keys, start, what its memory says, and what is paid. No JAX here.
 
-A description is an object in a module: ours are listed in `ids.GAMES`, any other is `gba:MODULE:NAME`.
+A description is an object in a module: ours are listed in `kind.GAMES`, any other is `gba:MODULE:NAME`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from courtside.errors import ConfigError
-from courtside.hosts.gba import ids
+from courtside.hosts.gba.kind import GAMES, PREFIX
 from courtside.hosts.gba.rewards import RewardModel
 from courtside.settings import gate
 from courtside.settings.values import Option
@@ -74,13 +74,13 @@ class GameDescription:
 
 def find_game(game: str) -> GameDescription:
     """The description of a game, by the name that stands behind `gba:`."""
-    target = ids.target_of(game)
-    if game in ids.GAMES:
+    target = GAMES.get(game, game)
+    if game in GAMES:
         gate.allow([target], own=True)  # ours
     found = gate.load(target)
     if not isinstance(found, GameDescription):
         raise ConfigError(
-            f"{target} is a {type(found).__name__}, but {ids.PREFIX}MODULE:NAME must name a GameDescription "
+            f"{target} is a {type(found).__name__}, but {PREFIX}MODULE:NAME must name a GameDescription "
             "(courtside.hosts.gba.description)."
         )
     if not found.actions:

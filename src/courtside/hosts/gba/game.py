@@ -17,14 +17,14 @@ from jaxtyping import Float32, UInt8, UInt16
 from courtside import spaces
 from courtside.errors import CheckpointError, ConfigError
 from courtside.files import explain
-from courtside.hosts.atari import saved
-from courtside.hosts.gba import ids, observation
+from courtside.hosts.gba import observation
 from courtside.hosts.gba.core import FRAMES_PER_SECOND, Emulator
 from courtside.hosts.gba.description import GameDescription, Press
 from courtside.hosts.gba.logbook import Logbook
-from courtside.hosts.gba.options import GbaOptions, Told, identify
+from courtside.hosts.gba.options import GbaOptions, Task, identify
 from courtside.hosts.gba.rom import identify as identify_rom
 from courtside.hosts.gba.rom import require
+from courtside.hosts.state_bytes import pack, unpack
 
 FILM_SPEED, FILM_FPS = 4, 10
 """A film shows a frame for each step. Where a step lasts long it is faster than the game, so many times at most, up to so many
@@ -40,7 +40,7 @@ Answer = tuple[np.ndarray, float, bool, bool, dict[str, Any]]
 
 
 @dataclass
-class Progress:
+class EpisodeSoFar:
     """Where an episode stands, beside what console and rewards know."""
 
     length: int = 0
@@ -56,14 +56,14 @@ class Progress:
 class GbaGame:
     """What `reset` and `step` show is reused by the next call; copy what you want to keep."""
 
-    def __init__(self, told: Told) -> None:
-        self.told, self.description, self.options = told, told.description, told.options
+    def __init__(self, task: Task) -> None:
+        self.task, self.description, self.options = task, task.description, task.options
         if self.options.atlas_start > 0.0 and self.description.place is None:
             raise ConfigError(
-                f"atlas_start is {self.options.atlas_start:g}, but {ids.PREFIX}{told.game} does not tell where a state is; give its "
+                f"atlas_start is {self.options.atlas_start:g}, but gba:{task.game} does not tell where a state is; give its "
                 "description a `place`, or leave atlas_start out."
             )
-        self.emulator = open_cartridge(told)
+        self.emulator = open_cartridge(task)
         # Now, while the cartridge's own memory is as it came: what an agent saves in the game must not be in its start.
         self._start = find_start(self.emulator, self.description, self.options)
         if self.options.start:
@@ -73,11 +73,11 @@ class GbaGame:
         self.action_names = self.description.action_names
         own = FRAMES_PER_SECOND / (self.options.frame_skip + 1)
         self.metadata = {"render_fps": max(1, round(max(own, min(FILM_SPEED * own, FILM_FPS))))}
-        self.rewards = self.description.make_rewards(told.everything, self.emulator.read)
-        self.logbook = Logbook(told, self.emulator, self.rewards)
+        self.rewards = self.description.make_rewards(task.everything, self.emulator.read)
+        self.logbook = Logbook(task, self.emulator, self.rewards)
         self._eye = observation.Eye(self.options.shows_sideways)
         self._rng = np.random.default_rng()
-        self._now = Progress()
+        self._now = EpisodeSoFar()
         self.state: Any = None
         """What the game knew after the newest step; None where that was not to be believed."""
 
@@ -96,7 +96,7 @@ class GbaGame:
         midway = self.logbook.choose_start(self._rng)
         start = self._start if midway is None else midway
         self.emulator.load_state(start)
-        self._now, self.state = Progress(), self._read()
+        self._now, self.state = EpisodeSoFar(), self._read()
         hides = is_black(self.emulator.pixels())
         self.rewards.reset(None if hides else self.state, midway=midway is not None)
         self.logbook.begin()
@@ -159,20 +159,20 @@ class GbaGame:
         arrays = {REWARDS + name: value for name, value in kept.items() if isinstance(value, np.ndarray)}
         plain = {name: value for name, value in kept.items() if REWARDS + name not in arrays}
         console = np.frombuffer(self.emulator.save_state(), np.uint8)
-        record = {"of": identify(self.told), "progress": dataclasses.asdict(self._now), "rewards": plain}
+        record = {"of": identify(self.task), "progress": dataclasses.asdict(self._now), "rewards": plain}
         record |= {"rng": self._rng.bit_generator.state, "logbook": self.logbook.save()}
-        return saved.pack(record, arrays | {"console": console})
+        return pack(record, arrays | {"console": console})
 
     def load_state(self, state: bytes) -> None:
         """Go on where `save_state` was called, in this process or another."""
-        record, arrays = saved.unpack(state)
-        if record.get("of") != identify(self.told):
+        record, arrays = unpack(state)
+        if record.get("of") != identify(self.task):
             raise CheckpointError(
-                f"The saved state is of {record.get('of')}, but this game is {identify(self.told)}; use what it was saved with."
+                f"The saved state is of {record.get('of')}, but this game is {identify(self.task)}; use what it was saved with."
             )
         self.emulator.load_state(arrays.pop("console").tobytes())
         self.rewards.load(record["rewards"] | {name.removeprefix(REWARDS): array for name, array in arrays.items()})
-        self._now = Progress(**record["progress"])
+        self._now = EpisodeSoFar(**record["progress"])
         self._rng.bit_generator.state = record["rng"]
         self.logbook.load(record["logbook"])
         self.state = self._read()
@@ -186,9 +186,9 @@ def is_black(pixels: UInt16[np.ndarray, "h w"]) -> bool:
     return not pixels.any()
 
 
-def open_cartridge(told: Told) -> Emulator:
+def open_cartridge(task: Task) -> Emulator:
     """The console with the right cartridge, and its save where there is one."""
-    description, options = told.description, told.options
+    description, options = task.description, task.options
     path = Path(options.rom)
     require(
         identify_rom(path), description.about or description.name, sha1s=description.rom_sha1, code=description.rom_code,

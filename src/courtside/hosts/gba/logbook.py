@@ -14,7 +14,7 @@ import numpy as np
 from courtside.errors import CheckpointError
 from courtside.hosts.gba import atlas, trajectories
 from courtside.hosts.gba.core import Emulator
-from courtside.hosts.gba.options import Told, identify
+from courtside.hosts.gba.options import Task, identify
 from courtside.hosts.gba.rewards import RewardModel
 from courtside.hosts.gba.visit_map import write_visits
 
@@ -25,8 +25,8 @@ VISITS_EVERY = 2_048
 class Logbook:
     """Of one env. Its number in the run is known with its first seed, or from its saved state."""
 
-    def __init__(self, told: Told, emulator: Emulator, rewards: RewardModel) -> None:
-        self._told, self._options, self._emulator, self._rewards = told, told.options, emulator, rewards
+    def __init__(self, task: Task, emulator: Emulator, rewards: RewardModel) -> None:
+        self._task, self._options, self._emulator, self._rewards = task, task.options, emulator, rewards
         self.notices: list[str] = []
         """Sentences for the user, emptied by whoever tells them."""
         self._number, self._age, self._place = -1, 0, ""
@@ -53,7 +53,7 @@ class Logbook:
             )
             self._atlas = atlas.Atlas(self._folder / atlas.FOLDER, settings, number)
         about = trajectories.About(
-            self._told.game, self._emulator.rom_sha1, self._options.frame_skip + 1, self._rewards.names, identify(self._told)
+            self._task.game, self._emulator.rom_sha1, self._options.frame_skip + 1, self._rewards.names, identify(self._task)
         )  # fmt: skip
         folder = self._folder / trajectories.FOLDER
         self._recorder = trajectories.Recorder(folder, about, number, keep=self._options.trajectories)
@@ -87,9 +87,9 @@ class Logbook:
             self._write_visits()
 
     def _store(self, book: atlas.Atlas, state: Any) -> None:
-        if state is None or self._told.description.place is None:
+        if state is None or self._task.description.place is None:
             return
-        place, progress = self._told.description.place(state)
+        place, progress = self._task.description.place(state)
         book.store(place, int(progress), self._age, self._emulator.save_state())
         self._note(book.take_trouble())
 
@@ -102,11 +102,11 @@ class Logbook:
         self._write_visits()
 
     def _write_visits(self) -> None:
-        find, folder = self._told.description.visits, self._folder
+        find, folder = self._task.description.visits, self._folder
         if folder is None or find is None or self._number < 0 or not self._notes_visits:
             return
         try:
-            write_visits(folder, self._number, find(self._rewards), self._told.description.map_name)
+            write_visits(folder, self._number, find(self._rewards), self._task.description.map_name)
         except CheckpointError as error:
             self._notes_visits = False
             self._note(f"Where an env has been is no longer noted. {error}")

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from courtside.errors import ConfigError
-from courtside.hosts.gba import ids
 from courtside.hosts.gba.description import GameDescription, find_game
-from courtside.settings import gate
+from courtside.settings.kinds import EnvSource, merge_options
 from courtside.settings.values import Option, read_options, signature_options
 
 HIDDEN = ("rom", "folder", "first_seed", "num_envs", "evaluation")
@@ -88,8 +87,8 @@ class GbaOptions:
 
 
 @dataclass(frozen=True)
-class Told:
-    """A game with all that it is told."""
+class Task:
+    """A game with all its options."""
 
     game: str
     """As it is named behind `gba:`."""
@@ -116,36 +115,30 @@ def _all_options(description: GameDescription) -> tuple[Option, ...]:
     return (*common, *description.options)
 
 
-def read(name: str) -> Told:
-    """The game and its options, from a name as `ids.write_name` writes it, with or without the prefix."""
-    game, words = ids.read_name(name.removeprefix(ids.PREFIX))
-    description = find_game(game)
-    world, known = f"{ids.PREFIX}{game}", _all_options(description)
-    values = {option.name: option.default for option in known} | read_options(world, known, words)
+def read(source: EnvSource) -> Task:
+    description = find_game(source.name)
+    known = _all_options(description)
+    values = {option.name: option.default for option in known} | read_options(source.bare_id, known, source.options)
     names = {field.name for field in dataclasses.fields(GbaOptions)}
     options = GbaOptions(**{key: value for key, value in values.items() if key in names})
-    _check(world, options)
-    return Told(game, description, options, {key: value for key, value in values.items() if key not in names})
+    _check(source.bare_id, options)
+    return Task(source.name, description, options, {key: value for key, value in values.items() if key not in names})
 
 
-def tell(name: str, more: Mapping[str, Any]) -> str:
-    """The name with further options; what is as always stays out, so that one task has one name."""
-    game, words = ids.read_name(name.removeprefix(ids.PREFIX))
-    merged = words | {key.replace("-", "_"): _word(value) for key, value in more.items()}
-    told = read(ids.write_name(game, merged))
-    plain = {option.name: option.default for option in _all_options(told.description)}
-    changed = {key: _word(value) for key, value in told.everything.items() if value != plain[key]}
-    return ids.write_name(game, changed)
+def give(source: EnvSource, more: Mapping[str, Any]) -> EnvSource:
+    """With further options; what is as always stays out, so that one task has one id."""
+    task = read(merge_options(source, more))
+    plain = {option.name: option.default for option in _all_options(task.description)}
+    changed = {name: value for name, value in task.everything.items() if value != plain[name]}
+    return dataclasses.replace(source, options=changed)
 
 
-def require_rom(name: str) -> None:
+def require_rom(source: EnvSource) -> None:
     """Say at once that there is no cartridge, before any worker is started."""
-    told = read(name)
-    options = told.options
+    options = read(source).options
     if not options.rom:
         raise ConfigError(
-            f"{ids.PREFIX}{told.game} needs a cartridge, and none was given; give a dump of your own, a .gba "
-            "file: --rom PATH."
+            f"{source.bare_id} needs a cartridge, and none was given; give a dump of your own, a .gba file: --rom PATH."
         )
     for what, path in (("ROM", options.rom), ("save file", options.save), ("saved state", options.start)):
         if path and not Path(path).is_file():
@@ -153,32 +146,18 @@ def require_rom(name: str) -> None:
             raise ConfigError(f"There is no {what} at {path}; give {how}.")
 
 
-def for_evaluation(env_id: str) -> str:
-    """The id of the same game as evaluations play it."""
-    return f"{ids.PREFIX}{tell(env_id, {'evaluation': True})}"
+def describe(source: EnvSource, more: Mapping[str, Any]) -> dict[str, Any]:
+    """All that decides what the network is shown and paid, as JSON data; an option that is not the user's is refused."""
+    known = [
+        option for option in _all_options(find_game(source.name)) if option.name == "rom" or option.name not in HIDDEN
+    ]
+    read_options(source.bare_id, known, {**source.options, **more})
+    return identify(read(merge_options(source, more)))
 
 
-def describe(env_id: str, told: Mapping[str, Any]) -> dict[str, Any]:
-    """All that decides what the network is shown and paid, as JSON data; empty for other envs' ids, and as long as nobody has
-    agreed to import the game's description: settings are read before that."""
-    name = ids.recognise(env_id)
-    if name is None:
-        return {}
-    game, words = ids.read_name(name)
-    if game not in ids.GAMES and not gate.is_allowed(game):
-        return {}
-    known = [option for option in _all_options(find_game(game)) if option.name in ("rom",) or option.name not in HIDDEN]
-    read_options(f"{ids.PREFIX}{game}", known, words | dict(told))  # raises where something hidden is told
-    return identify(read(tell(name, told)))
-
-
-def identify(told: Told) -> dict[str, Any]:
+def identify(task: Task) -> dict[str, Any]:
     """Everything but what is `UNSEEN`."""
-    return {"game": told.game} | {key: value for key, value in told.everything.items() if key not in UNSEEN}
-
-
-def _word(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool | None) else str(value)
+    return {"game": task.game} | {key: value for key, value in task.everything.items() if key not in UNSEEN}
 
 
 def _check(world: str, options: GbaOptions) -> None:

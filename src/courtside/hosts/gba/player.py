@@ -32,7 +32,7 @@ BRIGHTNESS = " .:-=+*#%@"
 
 
 @dataclass
-class Table:
+class Seat:
     """A game under way."""
 
     game: GbaGame
@@ -46,37 +46,35 @@ class Table:
     """All screens, where they are to be filmed."""
 
 
-def start(table: Table) -> None:
-    table.game.reset(table.seed)
-    table.num_steps, table.earned, table.ending = 0, 0.0, ""
-    _keep_frame(table)
+def start(seat: Seat) -> None:
+    seat.game.reset(seat.seed)
+    seat.num_steps, seat.earned, seat.ending = 0, 0.0, ""
+    _keep_frame(seat)
 
 
-def press(table: Table, key: str) -> None:
+def press(seat: Seat, key: str) -> None:
     """What a key does; one that means nothing does nothing."""
     if key == RESTART:
-        finish(table)
-        start(table)
-    elif key in (*KEYS, WAIT) and not table.ending:
+        finish(seat)
+        start(seat)
+    elif key in (*KEYS, WAIT) and not seat.ending:
         held = key_mask(KEYS[key]) if key in KEYS else 0
-        _, reward, terminated, truncated, _ = table.game.press(held)
-        table.num_steps, table.earned = table.num_steps + 1, table.earned + reward
-        table.ending = "terminated" if terminated else "time limit" if truncated else ""
-        _keep_frame(table)
+        _, reward, terminated, truncated, _ = seat.game.press(held)
+        seat.num_steps, seat.earned = seat.num_steps + 1, seat.earned + reward
+        seat.ending = "terminated" if terminated else "time limit" if truncated else ""
+        _keep_frame(seat)
 
 
-def finish(table: Table) -> None:
+def finish(seat: Seat) -> None:
     """Note how the episode went, if a step was taken in it."""
-    if table.num_steps:
-        how = table.ending or "not finished"
-        table.played.append(
-            f"episode {len(table.played) + 1}: step {table.num_steps}, reward {table.earned:.3f}, {how}"
-        )
+    if seat.num_steps:
+        how = seat.ending or "not finished"
+        seat.played.append(f"episode {len(seat.played) + 1}: step {seat.num_steps}, reward {seat.earned:.3f}, {how}")
 
 
-def _keep_frame(table: Table) -> None:
-    if table.frames is not None:
-        table.frames.append(table.game.render())
+def _keep_frame(seat: Seat) -> None:
+    if seat.frames is not None:
+        seat.frames.append(seat.game.render())
 
 
 def check_keys(keys: Iterable[str]) -> None:
@@ -85,19 +83,19 @@ def check_keys(keys: Iterable[str]) -> None:
         raise ConfigError(f"--keys has {strangers[0]!r}, which means nothing here: {HELP}.")
 
 
-def run(table: Table, keys: Iterable[str], show: Callable[[Table], None]) -> None:
+def run(seat: Seat, keys: Iterable[str], show: Callable[[Seat], None]) -> None:
     """Play until the keys run out or one of them quits; `show` is called after every key."""
-    start(table)
-    show(table)
+    start(seat)
+    show(seat)
     try:
         for key in keys:
             if key == QUIT:
                 break
-            press(table, key)
-            show(table)
+            press(seat, key)
+            show(seat)
     except KeyboardInterrupt:  # Ctrl-C quits like q, so that a recording is kept
         pass
-    finish(table)
+    finish(seat)
 
 
 def dot_size(columns: int, lines: int) -> int:
@@ -106,13 +104,13 @@ def dot_size(columns: int, lines: int) -> int:
     return next(fits, SMALLEST)
 
 
-def describe(table: Table, coloured: bool, dot: int = HALF) -> str:
+def describe(seat: Seat, coloured: bool, dot: int = HALF) -> str:
     """Everything that the player sees."""
-    game = table.game
+    game = seat.game
     knows = "its memory makes no sense now" if game.state is None else game.description.describe(game.state)
     paid = ", ".join(f"{name} {amount:.4g}" for name, amount in game.rewards.totals.items() if amount)
-    ending = f" | ended: {table.ending}" if table.ending else ""
-    standing = f"step {table.num_steps} | reward {table.earned:.3f}{ending}"
+    ending = f" | ended: {seat.ending}" if seat.ending else ""
+    standing = f"step {seat.num_steps} | reward {seat.earned:.3f}{ending}"
     return "\n".join([picture(game.render(), coloured, dot), knows, paid or "nothing is paid yet", standing, HELP])
 
 

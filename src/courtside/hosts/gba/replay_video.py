@@ -11,9 +11,10 @@ import numpy as np
 
 from courtside.hosts.gba.core import FRAMES_PER_SECOND
 from courtside.hosts.gba.reward_chart import Chart, figure
-from courtside.hosts.gba.trajectories import Trajectory, replay
+from courtside.hosts.gba.trajectories import Trajectory, find_episode, read_trajectory, replay
 from courtside.runs.video import Frame, write_video
 
+__all__ = ["find_episode", "read_trajectory", "render_video"]  # what `courtside replay` needs
 SPEED = 16.0
 ZOOM = 2
 """Pixels of the film for each of the console's, a side."""

@@ -18,14 +18,15 @@ import numpy as np
 from jaxtyping import Int, UInt8
 
 from courtside import files
+from courtside.hosts.gba.kind import VISITS
 from courtside.runs.captions import ADVANCE, GROUND, INK, LEADING, write_line
 from courtside.runs.png import encode_png
 
-FOLDER, FILE = "visits", "visits.png"
+FOLDER, FILE = "visits", VISITS
 Map = tuple[int, int]
 """Group and number, or whatever two numbers a game tells its maps apart by."""
 Visits = Mapping[Map, tuple[Int[np.ndarray, "_ 2"], Int[np.ndarray, "_"]]]
-"""Map -> its visited tiles as x, y, and the steps spent on each: what `Exploration.visit_arrays` gives."""
+"""Map -> its visited tiles as x, y, and the steps spent on each: what `Footprints.visit_arrays` gives."""
 
 PANEL, GAP, SCALE = 192, 12, 2
 """Pixels of a panel's side, between two of them, and of a letter's dot."""

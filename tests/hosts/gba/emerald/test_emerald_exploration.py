@@ -1,4 +1,4 @@
-"""Exploration memory: exact and fast nearest points, cool-downs, visits, and a copy that goes on alike."""
+"""Footprints memory: exact and fast nearest points, cool-downs, visits, and a copy that goes on alike."""
 
 import json
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from courtside.errors import ConfigError
-from courtside.hosts.gba.emerald.exploration import Exploration, Exploring
+from courtside.hosts.gba.emerald.exploration import Exploring, Footprints
 
 HOME = (0, 9)
 MAPS = (HOME, (0, 0), (24, 7))
@@ -42,7 +42,7 @@ def search_all(settings, steps):
 @given(STEPS, st.sampled_from([1.0, 2.5, 4.0, 6.0]), st.booleans())
 def test_points_and_revisits_are_those_of_a_search_through_all(steps, radius, is_squared):
     settings = Exploring(radius=radius, squared_radius=is_squared, revisit_cooldown=9, refresh_cooldown=4)
-    memory = Exploration(settings)
+    memory = Footprints(settings)
     for place, x, y in steps:
         memory.see(place, x, y)
     assert (memory.num_points, memory.num_revisits) == search_all(settings, steps)
@@ -50,35 +50,35 @@ def test_points_and_revisits_are_those_of_a_search_through_all(steps, radius, is
 
 def test_the_radius_is_a_distance_and_was_the_square_of_one():
     line = [(x, 0) for x in range(13)]
-    assert walk(Exploration(), line).num_points == 3, "at 0, 6 and 12"
-    assert walk(Exploration(Exploring(squared_radius=True)), line).num_points == 5, "at 0, 3, 6, 9 and 12"
+    assert walk(Footprints(), line).num_points == 3, "at 0, 6 and 12"
+    assert walk(Footprints(Exploring(squared_radius=True)), line).num_points == 5, "at 0, 3, 6, 9 and 12"
 
 
 def test_one_step_beyond_the_edge_is_near_and_was_far_away():
     edge = [(0, 5), (-1, 5)]
-    assert walk(Exploration(), edge).num_points == 1
-    assert walk(Exploration(Exploring(unsigned_coordinates=True)), edge).num_points == 2
+    assert walk(Footprints(), edge).num_points == 1
+    assert walk(Footprints(Exploring(unsigned_coordinates=True)), edge).num_points == 2
 
 
 def test_coming_back_counts_after_the_cool_down_and_standing_still_does_not():
     settings = Exploring(revisit_cooldown=10, refresh_cooldown=4)
-    standing = walk(Exploration(settings), [(0, 0)] * 100)
+    standing = walk(Footprints(settings), [(0, 0)] * 100)
     assert (standing.num_points, standing.num_revisits) == (1, 0)
-    leaving = walk(Exploration(settings), [(0, 0)] + [(50, 0)] * 9)
+    leaving = walk(Footprints(settings), [(0, 0)] + [(50, 0)] * 9)
     assert walk(leaving, [(1, 0)]).num_revisits == 1, "the 10th step after it was stored"
-    early = walk(Exploration(settings), [(0, 0)] + [(50, 0)] * 8 + [(1, 0)] + [(50, 0)] * 3)
+    early = walk(Footprints(settings), [(0, 0)] + [(50, 0)] * 8 + [(1, 0)] + [(50, 0)] * 3)
     assert early.num_revisits == 0
     assert walk(early, [(1, 0)]).num_revisits == 1, "4 steps after it was near"
 
 
 def test_a_map_holds_no_more_than_its_capacity():
-    memory = walk(Exploration(Exploring(capacity=2)), [(x, 0) for x in range(0, 100, 10)])
+    memory = walk(Footprints(Exploring(capacity=2)), [(x, 0) for x in range(0, 100, 10)])
     assert memory.num_points == 2
     assert walk(memory, [(0, 0)], place=(0, 10)).num_points == 3, "each map has its own"
 
 
 def test_visits_outlive_an_episode_and_points_do_not():
-    memory = Exploration()
+    memory = Footprints()
     for x, y in [(-1, 4), (2, 4), (-1, 4)]:
         memory.count_visit(HOME, x, y)
     walk(memory, [(0, 0)]).reset()
@@ -92,7 +92,7 @@ def test_visits_outlive_an_episode_and_points_do_not():
 @given(STEPS, STEPS, st.booleans())
 def test_a_copy_goes_on_exactly(before, after, is_unsigned):
     settings = Exploring(radius=3.0, unsigned_coordinates=is_unsigned, revisit_cooldown=9, refresh_cooldown=4)
-    memory, copy = Exploration(settings), Exploration(settings)
+    memory, copy = Footprints(settings), Footprints(settings)
     for place, x, y in before:
         memory.count_visit(place, x, y)
         memory.see(place, x, y)
@@ -112,4 +112,4 @@ def test_a_copy_goes_on_exactly(before, after, is_unsigned):
 @pytest.mark.parametrize("wrong", [{"radius": 0.0}, {"radius": float("nan")}, {"capacity": -1}])
 def test_what_cannot_work_is_refused(wrong):
     with pytest.raises(ConfigError):
-        Exploration(Exploring(**wrong))
+        Footprints(Exploring(**wrong))

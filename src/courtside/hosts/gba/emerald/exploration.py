@@ -62,7 +62,7 @@ class MapPoints:
     """Square of the grid -> which points lie in it."""
 
 
-class Exploration:
+class Footprints:
     """The memory of one env. An episode's points are forgotten with it; visits are counted for good."""
 
     def __init__(self, settings: Exploring | None = None) -> None:

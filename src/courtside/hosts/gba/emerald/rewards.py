@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from courtside.hosts.gba.emerald.exploration import Exploration
+from courtside.hosts.gba.emerald.exploration import Footprints
 from courtside.hosts.gba.emerald.memory import GameState
 from courtside.hosts.gba.emerald.pokemon import Pokemon
 from courtside.hosts.gba.emerald.reward_settings import Defects, EmeraldRewards, EmeraldWeights, Shape
@@ -35,7 +35,7 @@ def make_rewards(settings: EmeraldRewards | None = None, gained: Gained | None =
     weights, defects = settings.weights, settings.defects
     components: tuple[Component, ...] = (
         *_make_readings(weights, defects),
-        Explorer(Exploration(settings.exploring), weights, defects.skips_petalburg),
+        Explorer(Footprints(settings.exploring), weights, defects.skips_petalburg),
         Healing(weights.heal_rew, settings.heal_steps, settings.heal_share),
         Events(weights.event_rew, defects.flips_pay),
         Experience(weights, gained),
@@ -78,7 +78,7 @@ class Explorer:
 
     names = ("explore_rew", "revisit_rew")
 
-    def __init__(self, memory: Exploration, weights: EmeraldWeights, skips_petalburg: bool) -> None:
+    def __init__(self, memory: Footprints, weights: EmeraldWeights, skips_petalburg: bool) -> None:
         self.memory = memory
         self._weights, self._skips_petalburg = weights, skips_petalburg
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from courtside.hosts.check import CHECKS, check_gym_env, run_gym_checks
+from courtside.hosts.gym.check import CHECKS, run_checks
 from courtside.hosts.trial import why_outside
 
 
@@ -134,7 +134,7 @@ BROKEN = {
 @pytest.mark.parametrize("kind", BROKEN, ids=lambda k: k.__name__)
 def test_a_broken_rule_is_found_and_no_other_is_blamed(kind):
     check, words = BROKEN[kind]
-    failed = {r.name: r for r in run_gym_checks(kind, steps=100) if r.faults}
+    failed = {r.name: r for r in run_checks(kind, steps=100) if r.faults}
     assert list(failed) == [check], [str(f) for r in failed.values() for f in r.faults]
     sentence = str(failed[check].faults[0])
     assert words.lower() in sentence.lower(), sentence
@@ -150,11 +150,11 @@ def test_every_check_that_can_fail_is_broken_by_some_env():
 )
 def test_gymnasiums_own_envs_pass(env_id):
     make = lambda: gymnasium.make(env_id, disable_env_checker=True)  # noqa: E731
-    assert [str(f) for f in check_gym_env(make, steps=300)] == []
+    assert [str(f) for result in run_checks(make, steps=300) for f in result.faults] == []
 
 
 def test_a_good_env_of_ones_own_passes_without_a_note():
-    results = run_gym_checks(Walk, steps=100)
+    results = run_checks(Walk, steps=100)
     assert all(r.passed and not r.notes for r in results)
 
 
@@ -164,7 +164,7 @@ def test_both_flags_at_once_are_noted_as_gymnasiums_own_clock_does_that():
             obs, reward, terminated, _, info = super().step(action)
             return obs, reward, terminated, terminated, info
 
-    results = {r.name: r for r in run_gym_checks(BothFlags, steps=100)}
+    results = {r.name: r for r in run_checks(BothFlags, steps=100)}
     assert all(r.passed for r in results.values())
     assert "both set" in results["flags"].notes[0]
 
@@ -175,7 +175,7 @@ def test_an_env_that_does_not_end_is_told_so():
             obs, reward, *_ = super().step(action)
             return obs, reward, False, False, {}
 
-    results = {r.name: r for r in run_gym_checks(Endless, steps=50)}
+    results = {r.name: r for r in run_checks(Endless, steps=50)}
     assert results["runs"].passed
     assert "no episode ended in 50 random steps" in results["runs"].notes[0]
 
@@ -198,5 +198,5 @@ def test_envs_are_closed():
         def close(self):
             closed.append(self)
 
-    run_gym_checks(Closing, steps=10)
+    run_checks(Closing, steps=10)
     assert len(closed) == 2

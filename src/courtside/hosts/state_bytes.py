@@ -1,18 +1,50 @@
-"""A record and some arrays as bytes, small and without pickle: how the state of a game goes into a checkpoint."""
+"""Saved states as bytes, small and without pickle: of one game, and of several envs, to go through a socket or into a checkpoint.
+
+No JAX here.
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from courtside.errors import CheckpointError
 
+HEAD = np.dtype("<i8")
 LEVEL = 1
 """Of compression: screens are mostly alike, and the fastest finds that out too."""
+
+
+def join_states(states: Sequence[bytes]) -> bytes:
+    """How many, how long each is, then one after the other."""
+    head = np.asarray([len(states), *map(len, states)], HEAD)
+    return head.tobytes() + b"".join(states)
+
+
+def split_states(text: bytes) -> list[bytes]:
+    """What `join_states` was given."""
+    count = int(np.frombuffer(text, HEAD, 1)[0])
+    edges = (1 + count) * HEAD.itemsize + np.cumsum([0, *np.frombuffer(text, HEAD, count, HEAD.itemsize)])
+    return [text[first:last] for first, last in itertools.pairwise(edges.tolist())]
+
+
+def join_screens(screens: np.ndarray) -> bytes:
+    """Pictures, uint8 [n, H, W, 3], as two states: their shape, and themselves."""
+    return join_states([np.asarray(screens.shape, HEAD).tobytes(), screens.tobytes()])
+
+
+def split_screens(states: Sequence[bytes]) -> np.ndarray:
+    """The pictures, from what `split_states` makes of it."""
+    shape, pixels = states
+    return np.frombuffer(pixels, np.uint8).reshape(np.frombuffer(shape, HEAD))
+
+
+# --- of one game -----------------------------------------------------------------------------------------------------
 
 
 def pack(record: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:

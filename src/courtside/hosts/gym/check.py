@@ -12,18 +12,13 @@ from typing import Any
 
 from courtside.envs.findings import Check, CheckResult, Fault, run_in_order
 from courtside.errors import EnvContractError
-from courtside.hosts.gym_spaces import convert_action, convert_observation
-from courtside.hosts.trial import AFTERWARDS, RUNS, Played, Seen, Trial, kinds
+from courtside.hosts.gym.spaces import convert_action, convert_observation
+from courtside.hosts.trial import AFTERWARDS, RUNS, EnvTrial, Played, Seen, kinds
 
 
-def check_gym_env(make_env: Callable[[], Any], *, seed: int = 0, steps: int = 500) -> list[Fault]:
-    """Every way in which the env breaks the contract; an empty list where it keeps it."""
-    return [fault for result in run_gym_checks(make_env, seed=seed, steps=steps) for fault in result.faults]
-
-
-def run_gym_checks(make_env: Callable[[], Any], *, seed: int = 0, steps: int = 500) -> list[CheckResult]:
+def run_checks(make_env: Callable[[], Any], *, seed: int = 0, steps: int = 500) -> list[CheckResult]:
     """All checks in order, those after a failed foundation marked as skipped."""
-    trial = Trial(make_env, seed, steps, play, lambda env, _: env.observation_space)
+    trial = EnvTrial(make_env, seed, steps, play, lambda env, _: env.observation_space)
     with closing(trial.env):
         return run_in_order(CHECKS, trial)
 
@@ -41,7 +36,7 @@ def play(env: Any, seed: int, steps: int) -> Played:
     return Played(log, num_resets)
 
 
-def _check_spaces(trial: Trial) -> Iterator[Fault | str]:
+def _check_spaces(trial: EnvTrial) -> Iterator[Fault | str]:
     """What courtside cannot turn into rows of numbers it cannot train on."""
     for name, convert in (("observation_space", convert_observation), ("action_space", convert_action)):
         try:
@@ -52,13 +47,13 @@ def _check_spaces(trial: Trial) -> Iterator[Fault | str]:
             yield Fault(f"the env has no {name}", "a space of gymnasium.spaces", "Set it in __init__.")
 
 
-def _check_reset(trial: Trial) -> Iterator[Fault | str]:
+def _check_reset(trial: EnvTrial) -> Iterator[Fault | str]:
     found = trial.env.reset(seed=trial.seed)
     if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], dict):
         yield Fault(f"reset returned {kinds(found)}", "the pair (obs, info), info being a dict", "Return both.")
 
 
-def _check_step(trial: Trial) -> Iterator[Fault | str]:
+def _check_step(trial: EnvTrial) -> Iterator[Fault | str]:
     env = trial.env
     env.reset(seed=trial.seed)
     found = env.step(env.action_space.sample())

@@ -6,11 +6,10 @@ from gymnasium import spaces as gym
 
 from courtside import encoding, spaces
 from courtside.errors import EnvContractError
-from courtside.hosts.gym_spaces import (
-    Fault,
+from courtside.hosts.gym.spaces import convert_action, convert_observation
+from courtside.hosts.rows import (
+    EnvFault,
     action_layout,
-    convert_action,
-    convert_observation,
     make_action_reader,
     make_obs_writer,
     may_hold_nan,
@@ -119,7 +118,7 @@ def test_lists_are_taken_as_arrays():
     ],
 )
 def test_a_wrong_observation_says_what_was_found_and_expected(space, obs, sentence):
-    with pytest.raises(Fault, match=sentence):
+    with pytest.raises(EnvFault, match=sentence):
         written(space, obs)
 
 

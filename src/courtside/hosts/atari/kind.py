@@ -1,17 +1,18 @@
-"""Names of Atari games: `atari:breakout[sticky=0.25]`, and the ids by which Gymnasium knows the same games. No emulator here."""
+"""Atari games: `atari:breakout[sticky=0.25]`, and the ids by which Gymnasium knows the same games. No emulator here."""
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+import textwrap
 
 from courtside.errors import ConfigError
-from courtside.settings.values import split_words, unknown_name
+from courtside.hosts.atari import options
+from courtside.settings.kinds import EnvSource, GamePage, Games, Kind, read_game
+from courtside.settings.values import unknown_name
 
-KIND = "atari"
-PREFIX = f"{KIND}:"
+PREFIX = "atari:"
 _NAMES = """
 adventure air_raid alien amidar assault asterix asteroids atlantis atlantis2 backgammon bank_heist basic_math
 battle_zone beam_rider berzerk blackjack bowling boxing breakout carnival casino centipede chopper_command
@@ -33,34 +34,31 @@ _BY_CLASS = {game.title().replace("_", "").lower(): game for game in GAMES}
 _FOREIGN = re.compile(
     r"(?P<ale>ALE/)?(?P<name>[A-Za-z0-9]+?)(?P<ram>-ram)?(?P<way>NoFrameskip|Deterministic)?-v(?P<v>[045])"
 )
-_WRITTEN = re.compile(r"(?P<game>[^\[\]]*)(\[(?P<words>[^\[\]]*)\])?")
-
 OWN_STICKY = 0.25
 """How often versions 0 and 5 repeat the last action instead of the new one."""
 
 
-@dataclass(frozen=True)
-class Found:
-    """Where an id of another maker leads."""
+def read(env_id: str) -> EnvSource:
+    """Where `atari:GAME`, `BreakoutNoFrameskip-v4` or `ALE/Breakout-v5` leads."""
+    if env_id.startswith(PREFIX):
+        game, words = read_game(env_id)
+        return EnvSource("atari", find_game(game), words)
+    parts = _take_apart(env_id)
+    assert parts is not None  # `recognises` was asked
+    game = find_game(parts["name"])
+    if parts["ram"]:
+        raise ConfigError(
+            f"{env_id} shows the console's memory instead of the picture, which is not offered; take {PREFIX}{game}."
+        )
+    source = EnvSource("atari", game, {} if parts["v"] == "4" else {"sticky": str(OWN_STICKY)})
+    change, original = _describe_change(parts), _describe_original(parts)
+    note = f"{env_id} runs as {source.id}{change}, unless --env-options say otherwise.{original}"
+    return dataclasses.replace(source, note=note)
 
-    name: str
-    """The game with what the id asks for, as `write_name` has it."""
-    note: str
 
-
-def write_name(game: str, told: Mapping[str, str]) -> str:
-    """`breakout`, or `breakout[sticky=0.25,stack=2]` where it is told something."""
-    words = ",".join(f"{name}={value}" for name, value in told.items())
-    return f"{game}[{words}]" if words else game
-
-
-def read_name(name: str) -> tuple[str, dict[str, str]]:
-    """The game and what it is told, from what `write_name` wrote or a user typed behind `atari:`."""
-    parts = _WRITTEN.fullmatch(name.strip())
-    if parts is None:
-        raise ConfigError(f"{PREFIX}{name} cannot be read; write {PREFIX}GAME, or {PREFIX}GAME[NAME=VALUE,NAME=VALUE].")
-    words = [word for word in (parts["words"] or "").split(",") if word.strip()]
-    return find_game(parts["game"]), split_words(words)
+def recognises(env_id: str) -> bool:
+    """Whether an id of Gymnasium's names an Atari game."""
+    return _take_apart(env_id) is not None
 
 
 def find_game(name: str) -> str:
@@ -76,31 +74,10 @@ def find_game(name: str) -> str:
     raise ConfigError(unknown_name("Atari game", name, list(GAMES), "courtside envs atari"))
 
 
-def near_games(name: str) -> list[str]:
+def near_games(name: str) -> tuple[str, ...]:
     """Ids of the game that a name without our prefix comes very near, if there is one."""
     bare = re.sub(r"-v\d+$", "", name.lower())
-    return [f"{PREFIX}{game}" for game in difflib.get_close_matches(bare, GAMES, n=1, cutoff=0.75)]
-
-
-def recognise(env_id: str) -> Found | None:
-    """What an id such as `BreakoutNoFrameskip-v4` or `ALE/Breakout-v5` runs as; None where it is no Atari game's."""
-    if (parts := _take_apart(env_id)) is None:
-        return None
-    game = find_game(parts["name"])
-    if parts["ram"]:
-        raise ConfigError(
-            f"{env_id} shows the console's memory instead of the picture, which is not offered; take {PREFIX}{game}."
-        )
-    name = write_name(game, {} if parts["v"] == "4" else {"sticky": str(OWN_STICKY)})
-    return Found(
-        name,
-        f"{env_id} runs as {PREFIX}{name}{_describe_change(parts)}, unless --env-options say otherwise.{_describe_original(parts)}",
-    )
-
-
-def is_of_game(gym_id: str) -> bool:
-    """Whether an id of Gymnasium's names an Atari game."""
-    return _take_apart(gym_id) is not None
+    return tuple(f"{PREFIX}{game}" for game in difflib.get_close_matches(bare, GAMES, n=1, cutoff=0.75))
 
 
 def _take_apart(env_id: str) -> re.Match[str] | None:
@@ -119,3 +96,39 @@ def _describe_change(parts: re.Match[str]) -> str:
 def _describe_original(parts: re.Match[str]) -> str:
     """Where the env itself is; Gymnasium no longer has the variants called Deterministic."""
     return "" if parts["way"] == "Deterministic" else f" --env-id gym:{parts[0]} takes Gymnasium's own, raw."
+
+
+def list_games() -> list[str]:
+    lines = textwrap.wrap(", ".join(GAMES), 120, break_on_hyphens=False)
+    example = "courtside train --env-id atari:breakout"
+    return [f"{len(GAMES)} Atari games, each with the prefix {PREFIX}, as in `{example}`", "", *lines]
+
+
+def make_page(source: EnvSource) -> GamePage:
+    """The game is built to see its actions."""
+    from courtside import spaces
+    from courtside.hosts.atari.calls import build_env, describe_env
+
+    env = build_env(source)
+    limit = describe_env(source.id, env).time_limit
+    facts = {
+        "sees": spaces.describe(env.observation),
+        "does": f"one of {len(env.action_names)}: {', '.join(env.action_names)}",
+        "time limit": f"{limit} steps of a game" if limit else "-",
+    }
+    record = {
+        "observation": spaces.to_json(env.observation), "action": spaces.to_json(env.action),
+        "actions": list(env.action_names), "time_limit": limit,
+    }  # fmt: skip
+    return GamePage(source.id, "an Atari game", facts, record)
+
+
+KIND = Kind(
+    name="atari", calls="courtside.hosts.atari.calls", check="courtside.hosts.atari.check",
+    read=read, recognises=recognises, near=near_games, registers="ale_py",
+    games=Games(
+        names=GAMES, list_names=list_games, make_page=make_page, list_options=options.list_options, give=options.give,
+        describe=options.describe,
+    ),
+    for_evaluation=options.for_evaluation, sees_pixels=True, whole_games=True, holds_lock=True, shows_screens=True, zoom=3, unit="score",
+)  # fmt: skip

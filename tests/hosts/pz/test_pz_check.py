@@ -5,7 +5,7 @@ import pz_envs
 from gymnasium import spaces
 
 from courtside.cli.check import main
-from courtside.hosts.pz_check import CHECKS, run_parallel_checks
+from courtside.hosts.pz.check import CHECKS, run_checks
 
 
 class OneDict(pz_envs.Trio):
@@ -46,7 +46,7 @@ BROKEN = {
 def test_a_broken_rule_is_found_and_no_other_is_blamed(kind):
     """With seed 1 those of `pz_envs` go wrong in step 3."""
     check, words = BROKEN[kind]
-    failed = {r.name: r for r in run_parallel_checks(kind, seed=1, steps=30) if r.faults}
+    failed = {r.name: r for r in run_checks(kind, seed=1, steps=30) if r.faults}
     assert list(failed) == [check], [str(f) for r in failed.values() for f in r.faults]
     assert words.lower() in str(failed[check].faults[0]).lower(), str(failed[check].faults[0])
 
@@ -65,7 +65,7 @@ def test_every_check_that_can_fail_is_broken_by_some_env():
     ],
 )
 def test_an_env_that_can_be_trained_on_passes(kind, note):
-    results = run_parallel_checks(kind, steps=50)
+    results = run_checks(kind, steps=50)
     assert all(r.passed for r in results), [str(f) for r in results for f in r.faults]
     assert [n for r in results for n in r.notes] == [note] * bool(note)
 
@@ -78,7 +78,7 @@ def test_a_mask_is_said_to_be_no_more_than_an_input():
             mask = self.seen_space["action_mask"].sample() * 0
             return {a: {"observation": o, "action_mask": mask} for a, o in super().look(agents).items()}
 
-    results = run_parallel_checks(Masked, steps=20)
+    results = run_checks(Masked, steps=20)
     assert all(r.passed for r in results)
     assert "forbidden actions are not left out" in results[0].notes[0]
 

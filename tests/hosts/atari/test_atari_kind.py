@@ -9,9 +9,9 @@ import pytest
 
 from courtside import spaces
 from courtside.errors import ConfigError
-from courtside.hosts.atari import ids
-from courtside.hosts.atari.options import AtariOptions, for_evaluation, list_options, read, tell
-from courtside.hosts.kinds import full_id, kind_of
+from courtside.hosts.atari.kind import recognises
+from courtside.hosts.atari.options import AtariOptions, for_evaluation, give, list_options, read
+from courtside.hosts.calls import calling
 from courtside.runs import pipeline
 from courtside.settings import worlds
 from courtside.settings.config import Config, override
@@ -32,21 +32,22 @@ from courtside.settings.config import Config, override
 )
 def test_ids_lead_to_games(typed, runs_as, says):
     source = worlds.find_env(typed)
-    assert full_id(source) == runs_as
+    assert source.id == runs_as
     assert says in source.note
     assert bool(says) == bool(source.note)
 
 
 @pytest.mark.parametrize("env_id", ["gym:ALE/Breakout-v5", "gym:BreakoutNoFrameskip-v4"])
 def test_gymnasium_keeps_its_own(env_id):
-    assert worlds.find_env(env_id).kind == "gym"
-    env = kind_of(env_id).build(env_id)
+    source = worlds.find_env(env_id)
+    assert source.kind == "gym"
+    env = calling(source).build_env(source)
     assert env.observation_space.shape == (210, 160, 3)
     env.close()
 
 
 def test_other_ids_are_left_alone():
-    assert all(ids.recognise(name) is None for name in ("CartPole-v1", "MountainCar-v0", "cartpole", "FrozenLake-v4"))
+    assert not any(map(recognises, ("CartPole-v1", "MountainCar-v0", "cartpole", "FrozenLake-v4")))
 
 
 @pytest.mark.parametrize(
@@ -83,11 +84,15 @@ def test_bad_options_are_one_sentence(told, says):
 
 
 def test_one_task_has_one_name():
-    assert tell("breakout[sticky=0.25]", {"sticky": "0", "life-loss": "no"}) == "breakout[life_loss=false]"
-    assert for_evaluation("atari:pong[stack=2]") == "atari:pong[stack=2,evaluation=true]"
-    game, options = read("atari:pong[evaluation=true]")
-    assert (game, options.ends_with_life, options.clips) == ("pong", False, False)
-    assert {option.name for option in list_options()} == {*AtariOptions.__annotations__} - {"evaluation"}
+    source = worlds.find_env("atari:breakout[sticky=0.25]")
+    assert give(source, {"sticky": "0", "life-loss": "no"}).id == "atari:breakout[life_loss=false]"
+    evaluated = for_evaluation(worlds.find_env("atari:pong[stack=2]"))
+    assert evaluated.id == "atari:pong[stack=2,evaluation=true]"
+    assert evaluated.options == {"stack": 2, "evaluation": True}, "data, not text"
+    assert read(worlds.find_env(evaluated.id)) == read(evaluated)
+    options = read(worlds.find_env("atari:pong[evaluation=true]"))
+    assert (options.ends_with_life, options.clips) == (False, False)
+    assert {option.name for option in list_options(source)} == {*AtariOptions.__annotations__} - {"evaluation"}
 
 
 def test_the_pipeline_is_declared_and_differences_are_told_in_words():

@@ -10,10 +10,11 @@ from pz_envs import Duet
 from courtside import encoding, spaces
 from courtside.errors import ConfigError, EnvContractError
 from courtside.hosts.env_host import estimate_memory_mb, make_host
-from courtside.hosts.kinds import full_id, kind_of
 from courtside.hosts.measure import measure_env
+from courtside.hosts.pz.calls import build_env, describe_env
 from courtside.settings.config import EnvConfig
-from courtside.settings.worlds import EnvSource
+from courtside.settings.kinds import EnvSource
+from courtside.settings.worlds import find_env, outside_jax
 
 MODES = ["serial", "threads", "processes"]
 
@@ -256,7 +257,7 @@ def test_a_worker_that_dies_is_replaced_and_who_had_left_stays_so():
 )
 def test_what_cannot_be_trained_on_is_one_sentence(env_id, kind, sentence):
     with pytest.raises(kind, match=sentence):
-        kind_of(env_id).describe(env_id, kind_of(env_id).build(env_id))
+        describe_env(env_id, build_env(find_env(env_id)))
 
 
 def test_a_module_of_turns_only_says_how_to_convert(monkeypatch):
@@ -264,7 +265,7 @@ def test_a_module_of_turns_only_says_how_to_convert(monkeypatch):
     turns_only.env = lambda: None
     monkeypatch.setitem(sys.modules, "turns_only", turns_only)
     with pytest.raises(ConfigError, match=r"has only env\(\), whose agents take turns.*aec_to_parallel"):
-        kind_of("pz:turns_only").build("pz:turns_only")
+        build_env(find_env("pz:turns_only"))
 
 
 def test_without_pettingzoo_the_extra_is_named(monkeypatch):
@@ -274,9 +275,9 @@ def test_without_pettingzoo_the_extra_is_named(monkeypatch):
 
 
 def test_a_module_is_asked_for_its_parallel_env_and_is_measured():
-    env_id = full_id(EnvSource("pz", "pz_envs"))
-    assert env_id == "pz:pz_envs"
-    found = measure_env(env_id, with_speed=True)
+    source = outside_jax(EnvSource("pz", "pz_envs"))
+    assert source.id == "pz:pz_envs"
+    found = measure_env(source, with_speed=True)
     assert found["step_seconds"] > 0
     assert found["facts"]["agent_names"] == ["left", "right"]
 

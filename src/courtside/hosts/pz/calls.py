@@ -1,4 +1,4 @@
-"""How the PettingZoo envs of a slice are called: actions by agent out of the shared arrays, what came of them into rows.
+"""From a source to one PettingZoo env in which agents act at the same time, what it says about itself, and how the PettingZoo envs of a slice are called: actions by agent out of the shared arrays, what came of them into rows.
 
 Every agent of `possible_agents` has its row in every step, whether it is there or not:
 - An agent that has left (`terminated` or `truncated` was set) keeps that flag and its last observation, and is paid 0,
@@ -11,6 +11,8 @@ No JAX here.
 
 from __future__ import annotations
 
+import functools
+import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -18,10 +20,113 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from courtside import encoding, spaces
+from courtside.errors import ConfigError, CourtsideError, EnvContractError, describe_error
 from courtside.hosts.arrays import HostArrays
-from courtside.hosts.facts import EnvFacts
-from courtside.hosts.faults import FAILURES, Fault, describe_value
-from courtside.hosts.gym_spaces import make_action_reader, make_obs_writer
+from courtside.hosts.calls import FAILURES
+from courtside.hosts.facts import EnvFacts, join_agents
+from courtside.hosts.gym.spaces import convert_action, convert_observation
+from courtside.hosts.pz.kind import PREFIX, targets
+from courtside.hosts.rows import EnvFault, describe_value, make_action_reader, make_obs_writer
+from courtside.settings import gate
+from courtside.settings.kinds import EnvSource
+from courtside.settings.values import unknown_name
+
+TO_PARALLEL = "wrap it with pettingzoo.utils.conversions.aec_to_parallel in a function of yours, and name that"
+
+
+def build_env(source: EnvSource) -> Any:
+    """One env from `pz:MODULE` (its `parallel_env`), `pz:MODULE:NAME` (a function or class that takes no arguments) or
+    `pz:NAMESPACE/NAME`, as PettingZoo's own list has it."""
+    pettingzoo, env_id = load(), source.id
+    maker = _find_registered(pettingzoo, source.name) if "/" in source.name else _find_maker(source)
+    if not callable(maker) or gate.is_env_class(type(maker)):
+        raise ConfigError(
+            f"{env_id} names a {type(maker).__name__}, but training builds several envs; name a class, or a function "
+            "that builds one."
+        )
+    try:
+        env = maker()
+    except Exception as error:
+        raise EnvContractError(
+            f"{env_id} could not be built: {describe_error(error)}. It must be buildable without arguments."
+        ) from error
+    if isinstance(env, pettingzoo.AECEnv):
+        raise EnvContractError(
+            f"{env_id} gives an AEC env, whose agents take turns; expected a ParallelEnv: {TO_PARALLEL}."
+        )
+    if not isinstance(env, pettingzoo.ParallelEnv):
+        raise EnvContractError(f"{env_id} gives a {type(env).__name__}, expected a pettingzoo.ParallelEnv.")
+    return env
+
+
+def build_drawn(source: EnvSource) -> Any:
+    raise ConfigError("PettingZoo envs cannot be filmed; leave --video out.")
+
+
+def _find_registered(pettingzoo: Any, name: str) -> Any:
+    """PettingZoo keeps a list of names since 1.27."""
+    try:
+        pettingzoo.spec("parallel", name)
+    except Exception as error:
+        known: list[str] = list(getattr(pettingzoo, "parallel_registry", ()))
+        if name in getattr(pettingzoo, "aec_registry", ()):
+            raise ConfigError(
+                f"The agents of {PREFIX}{name} take turns, expected a ParallelEnv: {TO_PARALLEL}."
+            ) from error
+        raise ConfigError(unknown_name("PettingZoo env", name, known)) from error
+    return functools.partial(pettingzoo.make, "parallel", name)
+
+
+def _find_maker(source: EnvSource) -> Any:
+    module, _, name = source.name.partition(":")
+    if not module:
+        raise ConfigError("The env 'pz:' names no module; write pz:MODULE or pz:MODULE:NAME.")
+    try:
+        return gate.load_maker(targets(source)[0])
+    except ConfigError:
+        if name or module not in sys.modules:
+            raise
+    found = sys.modules[module]
+    if hasattr(found, "env"):
+        raise ConfigError(
+            f"The module {module!r} has only env(), whose agents take turns, no {gate.CONVENTION}(): {TO_PARALLEL}."
+        )
+    raise ConfigError(
+        f"The module {module!r} has no {gate.CONVENTION}(); name the class or function that builds the env: {PREFIX}{module}:NAME."
+    )
+
+
+def describe_env(env_id: str, env: Any) -> EnvFacts:
+    """All agents that can ever take part, in the order of `possible_agents`, and their spaces in our terms."""
+    agents = list(getattr(env, "possible_agents", ()))
+    names = tuple(map(str, agents))
+    if not agents or len(set(names)) < len(names):
+        raise EnvContractError(
+            f"{env_id} has the possible_agents {agents}; expected the distinct names of all agents that may take part: "
+            "set it in __init__."
+        )
+    return join_agents(names, tuple(_describe_agent(env_id, env, agent) for agent in agents))
+
+
+def _describe_agent(env_id: str, env: Any, agent: Any) -> tuple[Any, Any]:
+    try:
+        return convert_observation(env.observation_space(agent)), convert_action(env.action_space(agent))
+    except CourtsideError as error:
+        raise EnvContractError(f"{env_id}, agent {agent!r}: {error}") from None
+    except Exception as error:
+        raise EnvContractError(
+            f"{env_id} has no observation_space or action_space for agent {agent!r}: {describe_error(error)}. "
+            "Both are functions of the agent."
+        ) from error
+
+
+def load() -> Any:
+    """PettingZoo itself, or how to get it."""
+    try:
+        import pettingzoo
+    except ModuleNotFoundError as error:
+        raise ConfigError('PettingZoo is not installed; type: pip install "courtside[pettingzoo]"') from error
+    return pettingzoo
 
 
 class Answer(NamedTuple):
@@ -34,7 +139,7 @@ class Answer(NamedTuple):
 
 
 class ParallelCalls:
-    """See `kinds.Calls`."""
+    """See `hosts.calls.Calls`."""
 
     def __init__(self, envs: list[Any], arrays: HostArrays, facts: EnvFacts) -> None:
         self.envs, self.arrays = envs, arrays
@@ -78,10 +183,12 @@ class ParallelCalls:
         self.arrays.busy_since[i] = time.monotonic()
         found = self.envs[i].reset(seed=seed)
         if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[0], Mapping):
-            raise Fault(f"reset() returned {describe_value(found)}, expected the pair (observations, infos) of dicts")
+            raise EnvFault(
+                f"reset() returned {describe_value(found)}, expected the pair (observations, infos) of dicts"
+            )
         self._agents[i] = agents = self._list_agents(self.envs[i])
         if not agents:
-            raise Fault("env.agents is empty after reset(), expected the agents that begin the episode")
+            raise EnvFault("env.agents is empty after reset(), expected the agents that begin the episode")
         self.first_features[i] = 0
         for k, name in enumerate(self._names):
             self._terminated[i, k], self._truncated[i, k] = name not in agents, False
@@ -113,10 +220,10 @@ class ParallelCalls:
             (answer.truncated, "truncated"),
         ):
             if name not in part:
-                raise Fault(f"step() gave no {what} for agent {name!r}, expected one for every agent that acted")
+                raise EnvFault(f"step() gave no {what} for agent {name!r}, expected one for every agent that acted")
         terminated, truncated = bool(answer.terminated[name]), bool(answer.truncated[name])
         if not (stays or terminated or truncated):
-            raise Fault(
+            raise EnvFault(
                 f"agent {name!r} left env.agents without being terminated or truncated, expected one of the two"
             )
         if answer.obs.get(name) is not None or not (terminated or truncated):
@@ -128,29 +235,29 @@ class ParallelCalls:
         """The observation of agent k into its row; what is left of the row stays as it is."""
         name = self._names[k]
         if name not in observations:
-            raise Fault(f"there is no observation for agent {name!r}, expected one for every agent in env.agents")
+            raise EnvFault(f"there is no observation for agent {name!r}, expected one for every agent in env.agents")
         try:
             self._writers[k](rows[k, : self._sizes[k]], observations[name])
-        except Fault as fault:
-            raise Fault(f"agent {name!r}: {fault}") from None
+        except EnvFault as fault:
+            raise EnvFault(f"agent {name!r}: {fault}") from None
 
     def _list_agents(self, env: Any) -> list[Any]:
         agents = list(env.agents)
         for name in agents:
             if name not in self._names:
-                raise Fault(f"env.agents holds {name!r}, expected only names of possible_agents: {self._names}")
+                raise EnvFault(f"env.agents holds {name!r}, expected only names of possible_agents: {self._names}")
         return agents
 
 
 def _take_apart(found: Any) -> Answer:
     if not isinstance(found, tuple) or len(found) != 5:
-        raise Fault(
+        raise EnvFault(
             f"step() returned {describe_value(found)}, expected five dicts: observations, rewards, terminations, "
             "truncations, infos"
         )
     for part, name in zip(found, ("observations", "rewards", "terminations", "truncations"), strict=False):
         if not isinstance(part, Mapping):
-            raise Fault(f"the {name} of step() are {describe_value(part)}, expected a dict by agent")
+            raise EnvFault(f"the {name} of step() are {describe_value(part)}, expected a dict by agent")
     return Answer(*found[:4])
 
 
@@ -163,11 +270,13 @@ def _number(name: Any, reward: Any) -> float:
     try:
         return float(reward)
     except (TypeError, ValueError):
-        raise Fault(f"agent {name!r}: the reward is {reward!r:.40}, expected one number") from None
+        raise EnvFault(f"agent {name!r}: the reward is {reward!r:.40}, expected one number") from None
+
+
+make_calls = ParallelCalls
 
 
 def play_randomly(env: Any) -> Callable[[int], bool]:
-    """A function that takes random step number `count` and says whether the episode ended; actions are drawn beforehand."""
     actions = {}
     for k, agent in enumerate(env.possible_agents):
         space = env.action_space(agent)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from courtside.hosts.env_host import make_host
-from courtside.hosts.states import join_states, split_states
+from courtside.hosts.state_bytes import join_states, split_states
 from courtside.settings.config import EnvConfig
 
 

@@ -9,35 +9,35 @@ from typing import Any, NamedTuple
 
 from courtside.envs.findings import Check, CheckResult, Fault, run_in_order
 from courtside.errors import EnvContractError
-from courtside.hosts.gym_spaces import convert_action, convert_observation
-from courtside.hosts.trial import AFTERWARDS, RUNS, Played, Seen, Trial, kinds
+from courtside.hosts.gym.spaces import convert_action, convert_observation
+from courtside.hosts.trial import AFTERWARDS, RUNS, EnvTrial, Played, Seen, kinds
 
 PARTS = ("observations", "rewards", "terminations", "truncations", "infos")
 
 
-class Turn(NamedTuple):
+class Call(NamedTuple):
     """One call of the env with the agents it listed before and after; step 0 of an episode is its reset."""
 
     step: int
     before: list[Any]
     after: list[Any]
-    told: tuple[Any, ...]
+    answer: tuple[Any, ...]
     """The dicts of PARTS; of a reset only the first."""
 
     @property
     def is_first(self) -> bool:
-        return len(self.told) == 1
+        return len(self.answer) == 1
 
     def is_done(self, agent: Any) -> bool:
-        return not self.is_first and bool(self.told[2].get(agent) or self.told[3].get(agent))
+        return not self.is_first and bool(self.answer[2].get(agent) or self.answer[3].get(agent))
 
     def is_new(self, agent: Any) -> bool:
         return not self.is_first and agent not in self.before
 
 
-def run_parallel_checks(make_env: Callable[[], Any], *, seed: int = 0, steps: int = 500) -> list[CheckResult]:
+def run_checks(make_env: Callable[[], Any], *, seed: int = 0, steps: int = 500) -> list[CheckResult]:
     """All checks in order, those after a failed foundation marked as skipped."""
-    trial = Trial(make_env, seed, steps, play, _space_of)
+    trial = EnvTrial(make_env, seed, steps, play, _space_of)
     with closing(trial.env):
         return run_in_order(CHECKS, trial)
 
@@ -47,35 +47,35 @@ def play(env: Any, seed: int, steps: int) -> Played:
     spaces = {agent: env.action_space(agent) for agent in env.possible_agents}
     for k, space in enumerate(spaces.values()):
         space.seed(seed + k)
-    turns = [_reset(env, 0, seed=seed)]
+    calls = [_reset(env, 0, seed=seed)]
     for step in range(1, steps + 1):
         before = list(env.agents)
-        told = copy.deepcopy(env.step({agent: spaces[agent].sample() for agent in before}))
-        turns.append(Turn(step, before, list(env.agents), told))
+        answer = copy.deepcopy(env.step({agent: spaces[agent].sample() for agent in before}))
+        calls.append(Call(step, before, list(env.agents), answer))
         if not set(env.agents) <= set(spaces):
             break  # nobody knows what a stranger may do
-        if all(map(turns[-1].is_done, env.agents)):
-            turns.append(_reset(env, step))
-    return Played([seen for turn in turns for seen in _see(turn)], sum(turn.is_first for turn in turns), turns)
+        if all(map(calls[-1].is_done, env.agents)):
+            calls.append(_reset(env, step))
+    return Played([seen for call in calls for seen in _see(call)], sum(call.is_first for call in calls), calls)
 
 
-def _reset(env: Any, step: int, **seed: int) -> Turn:
+def _reset(env: Any, step: int, **seed: int) -> Call:
     obs = copy.deepcopy(env.reset(**seed)[0])
-    return Turn(step, [], list(env.agents), (obs,))
+    return Call(step, [], list(env.agents), (obs,))
 
 
-def _see(turn: Turn) -> Iterator[Seen]:
+def _see(call: Call) -> Iterator[Seen]:
     """What each agent was told; one that was not told everything is for another check to find."""
-    for agent in turn.after if turn.is_first else turn.before:
-        if all(agent in part for part in turn.told[:4]):
-            yield Seen(turn.step, *(part[agent] for part in turn.told[:4]), agent=str(agent))
+    for agent in call.after if call.is_first else call.before:
+        if all(agent in part for part in call.answer[:4]):
+            yield Seen(call.step, *(part[agent] for part in call.answer[:4]), agent=str(agent))
 
 
 def _space_of(env: Any, seen: Seen) -> Any:
     return next(env.observation_space(agent) for agent in env.possible_agents if str(agent) == seen.agent)
 
 
-def _check_spaces(trial: Trial) -> Iterator[Fault | str]:
+def _check_spaces(trial: EnvTrial) -> Iterator[Fault | str]:
     """What courtside cannot turn into rows of numbers it cannot train on."""
     agents = list(getattr(trial.env, "possible_agents", ()))
     if not agents or len(set(map(str, agents))) < len(agents):
@@ -92,7 +92,7 @@ def _check_spaces(trial: Trial) -> Iterator[Fault | str]:
             yield f"agent {agent!r} sees an action_mask; it is an input like any other, forbidden actions are not left out"
 
 
-def _check_reset(trial: Trial) -> Iterator[Fault | str]:
+def _check_reset(trial: EnvTrial) -> Iterator[Fault | str]:
     env, found = trial.env, trial.env.reset(seed=trial.seed)
     if not (isinstance(found, tuple) and len(found) == 2 and all(isinstance(part, Mapping) for part in found)):
         yield Fault(f"reset returned {kinds(found)}", "the pair of dicts (observations, infos)", "Return both.")
@@ -100,7 +100,7 @@ def _check_reset(trial: Trial) -> Iterator[Fault | str]:
         yield Fault("env.agents is empty after reset", "the agents that begin the episode", "Fill it in reset.")
 
 
-def _check_step(trial: Trial) -> Iterator[Fault | str]:
+def _check_step(trial: EnvTrial) -> Iterator[Fault | str]:
     env = trial.env
     env.reset(seed=trial.seed)
     found = env.step({agent: env.action_space(agent).sample() for agent in env.agents})
@@ -108,39 +108,39 @@ def _check_step(trial: Trial) -> Iterator[Fault | str]:
         yield Fault(f"step returned {kinds(found)}", f"five dicts by agent: {', '.join(PARTS)}", "Return all five.")
 
 
-def _check_agents(trial: Trial) -> Iterator[Fault | str]:
+def _check_agents(trial: EnvTrial) -> Iterator[Fault | str]:
     """Who takes part is told everything, who leaves is done, who is done leaves."""
-    for turn in trial.played.turns:
-        if fault := _find_missing(turn, list(trial.env.possible_agents)):
+    for call in trial.played.calls:
+        if fault := _find_missing(call, list(trial.env.possible_agents)):
             yield fault
             return
     noted = {
-        "is done but still in env.agents, so it is taken as gone,": Turn.is_done,
-        "joins late, so it counts as terminated before that,": Turn.is_new,
+        "is done but still in env.agents, so it is taken as gone,": Call.is_done,
+        "joins late, so it counts as terminated before that,": Call.is_new,
     }
     for words, test in noted.items():
         found = next(
-            (f"agent {a!r} {words} at step {t.step}" for t in trial.played.turns for a in t.after if test(t, a)), ""
+            (f"agent {a!r} {words} at step {t.step}" for t in trial.played.calls for a in t.after if test(t, a)), ""
         )
         if found:
             yield found
 
 
-def _find_missing(turn: Turn, possible: list[Any]) -> Fault | None:
-    for agent in turn.after:
+def _find_missing(call: Call, possible: list[Any]) -> Fault | None:
+    for agent in call.after:
         if agent not in possible:
-            found = f"env.agents holds {agent!r} at step {turn.step}"
+            found = f"env.agents holds {agent!r} at step {call.step}"
             return Fault(found, f"only names of possible_agents {possible}", "Name every agent there.")
-        if agent not in turn.told[0]:
-            found = f"there is no observation for agent {agent!r} at step {turn.step}"
+        if agent not in call.answer[0]:
+            found = f"there is no observation for agent {agent!r} at step {call.step}"
             return Fault(found, "one for every agent in env.agents", "Return it.")
-    for agent in turn.before:
-        for name, part in list(zip(PARTS, turn.told, strict=False))[1:4]:
+    for agent in call.before:
+        for name, part in list(zip(PARTS, call.answer, strict=False))[1:4]:
             if agent not in part:
-                found = f"{name} hold nothing for agent {agent!r} at step {turn.step}"
+                found = f"{name} hold nothing for agent {agent!r} at step {call.step}"
                 return Fault(found, "something for every agent that acted", "Return it, in its last step too.")
-        if agent not in turn.after and not turn.is_done(agent):
-            found = f"agent {agent!r} left env.agents at step {turn.step} without a flag"
+        if agent not in call.after and not call.is_done(agent):
+            found = f"agent {agent!r} left env.agents at step {call.step} without a flag"
             return Fault(found, "terminated or truncated", "Set one of the two in its last step.")
     return None
 

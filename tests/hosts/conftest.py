@@ -1,0 +1,1 @@
+"""It puts this folder on the import path: tests of every kind name the envs that lie here."""

@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from courtside.algos import ppo
+from courtside.algos import ppo, reading
 from courtside.algos.ops import losses
 from courtside.engines import rollout
 
@@ -42,8 +42,8 @@ class Defect:
 
 
 def forget_last_bootstrap() -> None:
-    honest = ppo._next_values
-    ppo._next_values = lambda *args: honest(*args).at[-1].set(0.0)
+    honest = reading.next_values
+    reading.next_values = lambda *args: honest(*args).at[-1].set(0.0)
 
 
 def flip_advantage() -> None:
@@ -60,12 +60,12 @@ def never_clip() -> None:
 def punish_entropy() -> None:
     honest = ppo.make_hyper
 
-    def make_hyper(config: Any) -> ppo.Hyper:
+    def make_hyper(config: Any) -> ppo.PPOHyper:
         hyper = honest(config)
         ends = lambda h: (h.ent_coef.start, h.ent_coef.end)  # noqa: E731
         return eqx.tree_at(ends, hyper, tuple(-x for x in ends(hyper)))
 
-    ppo.make_hyper = make_hyper
+    ppo.PPO = ppo.PPO._replace(make_hyper=make_hyper)
 
 
 def end_at_time_limit() -> None:
@@ -95,7 +95,7 @@ def keep_key() -> None:
 
 
 def freeze_normaliser() -> None:
-    ppo._move_obs_stats = lambda setup, learner, rollout: learner
+    ppo.move_obs_stats = lambda group, stats, rows, weight: stats
 
 
 def clip_each_element() -> None:
@@ -116,9 +116,9 @@ def swap_observations() -> None:
 def shift_targets() -> None:
     honest = ppo.make_batch
 
-    def make_batch(setup: Any, *rest: Any) -> ppo.Batch:
-        batch = honest(setup, *rest)
-        return replace(batch, target=jnp.roll(batch.target, setup.num_envs * setup.num_agents))
+    def make_batch(group: Any, *rest: Any) -> ppo.Batch:
+        batch = honest(group, *rest)
+        return replace(batch, target=jnp.roll(batch.target, group.num_envs * group.num_agents))
 
     ppo.make_batch = make_batch
 

@@ -64,11 +64,11 @@ def make_learner(config, way: str):
     import jax
 
     from courtside.algos import ppo
-    from courtside.algos.setup import make_setup
+    from courtside.algos.group import make_group
     from courtside.spaces import Box, Discrete
 
     seen = Box(0.0, 255.0, (cnn_task.HEIGHT, cnn_task.WIDTH, cnn_task.STACK), "uint8")
-    setup = make_setup(config, seen, Discrete(cnn_task.NUM_ACTIONS), 1, packed=True)
+    setup = make_group(config, seen, Discrete(cnn_task.NUM_ACTIONS), 1, packed=True)
     params = ppo.init(setup, jax.random.key(config.run.seed)).params
     if way == "auto":
         return setup, params

@@ -12,7 +12,9 @@ import numpy_mad4pg as slow
 import optax
 import pytest
 
-from courtside.algos import aftermath, mad4pg, off_policy, team
+from courtside.algos import acting, experience, exploration, mad4pg, team
+from courtside.algos.mad4pg_vitals import METRICS
+from courtside.algos.ops.adam import adam_of_tree
 from courtside.algos.ops.noise import annealed_scale
 from courtside.algos.ops.nstep import Entries
 from courtside.algos.replay import ring
@@ -182,16 +184,16 @@ def make_rollout(players, seed, ends=None, action=None):
 def test_every_step_starts_one_entry_whatever_the_rollouts_lengths(n, steps):
     """Windows that reach over rollouts, ends inside them, a ring that wraps around, and episodes given up on the way."""
     players, hyper = make(PAIR, rollout=n, num_steps=steps, buffer_size=8 * B + 1, learners="independent")
-    layout, memory = off_policy.make_layout(players.groups, 2), off_policy.make_memory(players.groups, 2)
-    store = jit(lambda memory, rollout: mad4pg._store(layout, players.groups, hyper, memory, rollout))
+    layout, kept = experience.make_layout(players.groups, 2), experience.make_experience(players.groups, 2)
+    store = jit(lambda kept, rollout: experience.store(layout, players.groups, hyper.gamma, kept, rollout))
     seen, cut_at = [], 4
     for i in range(15 // steps):
         if i == cut_at // steps:
-            memory = off_policy.cut_episodes(memory)
+            kept = experience.cut_episodes(kept)
             for env in seen[-1] if seen else ():
                 env["truncated"] = ~env["terminated"]
         rollout = make_rollout(players, i)
-        memory = store(memory, rollout)
+        kept = store(kept, rollout)
         action = np.concatenate([np.asarray(part) for part in rollout.action], axis=-2)
         for t in range(steps):
             one = lambda x: np.asarray(x)[t]  # noqa: B023, E731
@@ -202,11 +204,11 @@ def test_every_step_starts_one_entry_whatever_the_rollouts_lengths(n, steps):
             names = ("obs", "action", "reward", "terminated", "truncated", "final", "active")
             seen.append([dict(zip(names, row, strict=True)) for row in rows])
     num_starts = len(seen) - n + 1
-    assert int(ring.size(memory.ring)) == B * min(8, num_starts)
+    assert int(ring.size(kept.ring)) == B * min(8, num_starts)
     for start_at in range(max(0, num_starts - 8), num_starts):
         for env in range(B):
             index = jnp.asarray([start_at % 8 * B + env])
-            entry = jax.tree.map(lambda x: np.asarray(x)[0], ring.unpack(ring.rows_at(memory.ring, index), layout))
+            entry = jax.tree.map(lambda x: np.asarray(x)[0], ring.unpack(ring.rows_at(kept.ring, index), layout))
             steps_of_env = [step[env] for step in seen]
             first = steps_of_env[start_at]
             np.testing.assert_array_equal(entry.features, first["obs"])
@@ -244,7 +246,7 @@ def test_nothing_is_learned_before_the_replay_is_filled():
     assert [bool(s.learners[0].policy_state.at_random) for s in states] == [True, True, True, False, False]
     assert differs(after.learners[0].params, before.learners[0].params)
     assert all(np.isnan(rows[1][name]) for name in ("losses/actor_loss", "losses/critic_loss", "replay/age"))
-    assert all(np.isfinite(rows[2][name]) for name in mad4pg.METRICS if name != "charts/noise_scale"), rows[2]
+    assert all(np.isfinite(rows[2][name]) for name in METRICS if name != "charts/noise_scale"), rows[2]
     assert int(after.learners[0].opt_state[1].count) == int(after.learners[0].critic_opt_state[1].count) == 1
     assert [float(row["replay/size"]) for row in rows] == [6, 12, 18, 24]
 
@@ -296,7 +298,7 @@ def test_clipping_scales_a_whole_gradient_before_l2():
 
     @jit
     def step(largest):
-        optimizer = off_policy.make_optimizer(setup, largest, 0.1, 1.0, 1.0)
+        optimizer = adam_of_tree(setup.switches.clips_gradients, largest, 0.1, 1.0, 1.0)
         return optax.apply_updates(params, optimizer.update(grad, optimizer.init(params), params)[0])
 
     expected = {
@@ -337,7 +339,7 @@ def test_noise_is_measured_against_the_policy_that_acted():
     players, hyper = make(LONE, **PLAIN | {"actor_learn_rate": "0.1"})
     state = start(players)
     features = make_rollout(players, 0).features
-    greedy, _ = team.act(players, state.policy, features, ((),), None)
+    greedy, _ = acting.act(players, state.policy, features, ((),), None)
     rollout = make_rollout(players, 0, action=greedy)
     after, metrics = update(players, hyper, state, rollout)
     assert differs(after.learners[0].params, state.learners[0].params)
@@ -346,7 +348,7 @@ def test_noise_is_measured_against_the_policy_that_acted():
 
 def test_keys_of_an_update_are_all_different():
     """A fold of a key by 1 is the second of its two halves: batches must not be drawn with the key of the noise."""
-    on, noise, batches = aftermath.update_keys(jax.random.key(5))
+    on, noise, batches = exploration.update_keys(jax.random.key(5))
     keys = [on, noise, *jax.random.split(noise), batches, *(jax.random.fold_in(batches, i) for i in range(4))]
     assert len({tuple(np.asarray(jax.random.key_data(key)).tolist()) for key in keys}) == len(keys)
 

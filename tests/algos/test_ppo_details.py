@@ -15,9 +15,9 @@ import numpy_ppo
 import pytest
 
 from courtside.algos import ppo, team, vitals
+from courtside.algos.group import make_group
 from courtside.algos.nets import distributions
 from courtside.algos.ops.permutation import random_order
-from courtside.algos.setup import make_setup
 from courtside.encoding import OBS_CLIP, REWARD_CLIP
 from courtside.engines import rollout
 from courtside.envs.base import make_timestep
@@ -41,7 +41,7 @@ loss_jit = jax.jit(jax.value_and_grad(ppo.ppo_loss, has_aux=True), static_argnum
 def make(action=CHOICE, **changes):
     """Setup, hyper and a fresh state of the base settings with these changes."""
     config = override(BASE, **changes)
-    setup = make_setup(config, OBSERVATION, action, 1)
+    setup = make_group(config, OBSERVATION, action, 1)
     return setup, ppo.make_hyper(config), fresh_state(setup)
 
 
@@ -93,7 +93,7 @@ def twin_update(setup, hyper, state, collected):
     params, r = numpy_ppo.to_dict(state.params), collected
     look = (lambda x: normalized(f64(x), state.obs_stats)) if setup.norm_obs else f64
     reward = f64(r.reward)
-    if setup.norm_reward:
+    if setup.switches.norm_reward:
         reward = np.clip(reward / np.sqrt(twin_return_variance(hyper, collected) + 1e-8), -10, 10)
     value = numpy_ppo.values(params, look(r.features))
     following = np.concatenate([value[1:], numpy_ppo.values(params, look(r.last_features))[None]])
@@ -121,15 +121,15 @@ def twin_return_variance(hyper, collected):
 
 def twin_epochs(setup, hyper, state, params, batch):
     settings = numpy_ppo.Settings(
-        setup.action, float(hyper.clip_coef.start), float(hyper.ent_coef.start), float(hyper.vf_coef), setup.norm_adv,
-        setup.clip_vloss, float(hyper.max_grad_norm), float(hyper.learning_rate.start), float(hyper.adam_eps),
+        setup.action, float(hyper.clip_coef.start), float(hyper.ent_coef.start), float(hyper.vf_coef), setup.switches.norm_adv,
+        setup.switches.clip_vloss, float(hyper.max_grad_norm), float(hyper.learning_rate.start), float(hyper.adam_eps),
         float(hyper.weight_decay),
     )  # fmt: skip
     adam, twin = numpy_ppo.Adam(params), Twin([params], [], [], [])
     _, shuffle_key = jax.random.split(state.key)
     for epoch in range(int(hyper.update_epochs)):
         order = np.asarray(random_order(shuffle_key, M, epoch))
-        for indices in order.reshape(setup.num_minibatches, -1):
+        for indices in order.reshape(setup.switches.num_minibatches, -1):
             minibatch = {name: column[indices] for name, column in batch.items()}
             _, parts, grads = numpy_ppo.loss_and_gradient(settings, twin.params[-1], minibatch)
             twin.params.append(adam.step(settings, twin.params[-1], grads))
@@ -258,7 +258,7 @@ def test_detail_04_no_annealing_keeps_the_rate():
 @functools.cache
 def base_batch():
     setup, hyper, state = make()
-    return ppo.make_batch(setup, hyper, state, make_rollout())
+    return ppo.make_batch(setup, hyper, state.policy, make_rollout())
 
 
 def test_detail_05_advantages_with_bootstrap_and_td_lambda_returns():
@@ -500,7 +500,7 @@ def reward_batch(collected, **state_changes):
     setup, hyper, state = make(REAL, norm_obs=True, norm_reward=True)
     every = jnp.ones((T, B, 1), bool)
     collected = dataclasses.replace(collected, terminated=every, truncated=~every)
-    state, scaled = ppo._normalize_reward(setup, hyper, state, collected)
+    state, scaled = ppo.normalize_reward(setup, hyper, state, collected)
     return state, np.asarray(scaled.reward)
 
 
@@ -519,9 +519,9 @@ def test_detail_30_the_discounted_return_is_carried_over_rollouts():
     setup, hyper, state = make(REAL, norm_obs=True, norm_reward=True)
     no = jnp.zeros((T, B, 1), bool)
     ones = dataclasses.replace(make_rollout(REAL), reward=jnp.ones((T, B, 1)), terminated=no, truncated=no)
-    state, _ = ppo._normalize_reward(setup, hyper, state, ones)
+    state, _ = ppo.normalize_reward(setup, hyper, state, ones)
     np.testing.assert_allclose(state.discounted_return, (1 - 0.99**T) / 0.01, rtol=1e-4)
-    state, _ = ppo._normalize_reward(setup, hyper, state, ones)
+    state, _ = ppo.normalize_reward(setup, hyper, state, ones)
     np.testing.assert_allclose(state.discounted_return, (1 - 0.99 ** (2 * T)) / 0.01, rtol=1e-4)
 
 
@@ -532,7 +532,7 @@ def test_detail_31_rewards_are_clipped_to_10():
     many = dataclasses.replace(collected, reward=spike)
     setup, hyper, state = make(REAL, norm_obs=True, norm_reward=True)
     calm = RunningStats(jnp.float32(0), jnp.float32(1), jnp.float32(1e12))
-    _, scaled = ppo._normalize_reward(setup, hyper, eqx.tree_at(lambda s: s.return_stats, state, calm), many)
+    _, scaled = ppo.normalize_reward(setup, hyper, eqx.tree_at(lambda s: s.return_stats, state, calm), many)
     assert np.asarray(scaled.reward).max() == 10.0
     assert np.asarray(scaled.reward).min() == -10.0
 

@@ -10,8 +10,8 @@ import numpy_ppo
 import pytest
 
 from courtside.algos import ppo
+from courtside.algos.group import make_group
 from courtside.algos.nets import distributions
-from courtside.algos.setup import make_setup
 from courtside.settings.config import Config, override
 from courtside.spaces import Box, Discrete, MultiDiscrete
 
@@ -25,7 +25,7 @@ def make_case(name, shared, clip_vloss, norm_adv):
     config = override(
         Config(), hidden_sizes=(8, 6), shared_torso=shared, clip_vloss=clip_vloss, norm_adv=norm_adv, ent_coef=0.03
     )
-    setup = make_setup(config, OBSERVATION, SPACES[name], 1)
+    setup = make_group(config, OBSERVATION, SPACES[name], 1)
     params = ppo.init(setup, jax.random.key(0)).params
     rng = np.random.default_rng(1)
     params = jax.tree.map(lambda x: np.asarray(x, np.float64) + 0.3 * rng.normal(size=x.shape), params)

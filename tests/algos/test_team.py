@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from courtside.algos import ppo, team
-from courtside.algos.setup import batch_features
+from courtside.algos import acting, inputs, ppo, team
+from courtside.algos.inputs import batch_features
 from courtside.settings.config import Config, override
 from courtside.spaces import Box, Discrete
 from courtside.types import EnvSpec, Rollout, RunningStats
@@ -75,7 +75,7 @@ def test_agents_with_unlike_spaces_are_never_in_one_group():
     assert [group.agents for group in players.groups] == [(0, 2), (1,)]
     assert [group.row_size for group in players.groups] == [5, 5]
     actions = (np.array([[0, 2]]), np.full((1, 1, 2), 7.0, np.float32))
-    joined = team.join_actions(players, actions, np)
+    joined = acting.join_actions(players, actions, np)
     assert [np.asarray(one).tolist() for one in joined] == [[0], [[1.0, 1.0]], [2]], "in the order of the agents"
 
 
@@ -99,7 +99,7 @@ def test_an_independent_learner_learns_as_if_it_were_alone():
     rollout = make_rollout(players)
     after, _ = update_jit(players, hyper, state, rollout)
     alone = team.make_team(BASE, dataclasses.replace(SPEC, num_agents=1, agent_names=("blue",)))
-    cut = team._cut(players, players.groups[1], rollout, 1)
+    cut = inputs.cut(players.groups[1], rollout, 1)
     own = dataclasses.replace(cut, action=(cut.action,), active=None)
     single, _ = update_jit(alone, hyper, dataclasses.replace(state, learners=state.learners[1:]), own)
     assert_close(after.learners[1], single.learners[0], rtol=1e-4, atol=1e-5)
@@ -117,7 +117,7 @@ def test_shared_parameters_learn_from_everybody():
 def values(players, state, hyper, rollout):
     """V of every step, [T, B, A], whoever computes it."""
     batches = [
-        ppo.make_batch(group, hyper, learner, team._cut(players, group, rollout, i))
+        ppo.make_batch(group, hyper, learner.policy, inputs.cut(group, rollout, i))
         for i, (group, learner) in enumerate(zip(players.groups, state.learners, strict=True))
     ]
     order = np.argsort([agent for group in players.groups for agent in group.agents])
@@ -130,10 +130,10 @@ def test_a_central_critic_sees_the_others_but_nobody_acts_on_them(learners, crit
     players, hyper, state = make(learners=learners, critic=critic)
     rollout = make_rollout(players)
     other = dataclasses.replace(rollout, features=rollout.features.at[:, :, 1].multiply(-2.0))
-    noise = team.draw_noise(players, jax.random.key(0), (T, B))
+    noise = acting.draw_noise(players, jax.random.key(0), (T, B))
     memories = ((),) * len(players.groups)
     one, two = (
-        np.asarray(team.join_actions(players, team.act(players, state.policy, r.features, memories, noise)[0], jnp))
+        np.asarray(acting.join_actions(players, acting.act(players, state.policy, r.features, memories, noise)[0], jnp))
         for r in (rollout, other)
     )
     np.testing.assert_array_equal(one[..., 0], two[..., 0])
@@ -206,7 +206,7 @@ def test_what_happens_to_agents_that_left_changes_nothing(normalised):
 def test_loss_and_gradient_are_those_of_a_batch_without_the_steps_of_agents_that_left():
     players, hyper, state = make(learners="shared")
     (setup,), (learner,), rollout = players.groups, state.learners, leaving(players)
-    batch = ppo.make_batch(setup, hyper, learner, dataclasses.replace(rollout, action=rollout.action[0]))
+    batch = ppo.make_batch(setup, hyper, learner.policy, dataclasses.replace(rollout, action=rollout.action[0]))
     batch = dataclasses.replace(batch, log_prob=batch.log_prob + jnp.linspace(-0.5, 0.5, T * B * A))
     kept = np.flatnonzero(np.asarray(batch.weight))
     assert 0 < len(kept) < T * B * A

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from courtside.algos import ppo, vitals
-from courtside.algos.setup import make_setup
+from courtside.algos.group import make_group
 from courtside.settings.config import Config, override
 from courtside.spaces import Box, Cells, Dict, Discrete
 from courtside.types import Rollout
@@ -19,7 +19,7 @@ CHOICE = Discrete(2)
 
 
 def setup_of(observation, action=CHOICE, **settings):
-    return make_setup(override(CONFIG, **settings), observation, action, 1, packed=True)
+    return make_group(override(CONFIG, **settings), observation, action, 1, packed=True)
 
 
 def test_observations_are_measured_as_the_network_sees_them():

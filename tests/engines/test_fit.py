@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from courtside.algos.setup import make_setup
+from courtside.algos.group import make_group
 from courtside.algos.team import Team
 from courtside.engines import fit, make_engine
 from courtside.errors import ConfigError
@@ -37,7 +37,7 @@ def test_a_rollout_that_is_read_piece_by_piece_holds_less():
     base = override(Config(), num_envs=24, num_steps=2048, num_minibatches=24, lstm_size=1024, critic_lstm=True)
     held = {}
     for length in (0, 128):
-        team = Team((make_setup(override(base, lstm_steps=length), space, Discrete(2), 1, packed=True),), ("a",))
+        team = Team((make_group(override(base, lstm_steps=length), space, Discrete(2), 1, packed=True),), ("a",))
         held[length] = fit.learner_mb(team, TrainState((), jax.random.key(0), None, None, jnp.float32(0)))
     samples = 24 * 2048
     assert held[0]["LSTM's steps"] == 4 * 2048 * 6 * samples / MB

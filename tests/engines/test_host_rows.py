@@ -5,7 +5,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from courtside.algos import recurrence
+from courtside.algos import reading
 from courtside.engines import make_engine
 from courtside.engines.host_engine import HostEngine
 from courtside.runs import checkpoint
@@ -89,7 +89,7 @@ def test_what_a_policy_said_while_it_acted_is_what_it_says_of_the_rollout():
         state, _, rollout = engine._collect(state)
         (said,) = rollout.said
         (group,), (learner,) = engine.team.groups, state.learners
-        again = recurrence.look_back(group, learner.params, jax.numpy.asarray(rollout.features), rollout)
+        again = reading.look_back(group, learner.params, jax.numpy.asarray(rollout.features), rollout)
         np.testing.assert_allclose(said.head, again.head, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(said.value, again.value, rtol=1e-4, atol=1e-5)
         assert said.value.shape == rollout.reward.shape

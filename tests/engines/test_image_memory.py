@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from courtside.algos import ppo, recurrence, team
+from courtside.algos import inputs, ppo, reading
+from courtside.algos.inputs import batch_features
 from courtside.algos.nets import cores
 from courtside.algos.nets.convolution import NatureTorso
-from courtside.algos.setup import batch_features
 from courtside.engines import make_engine
 from courtside.engines.host_engine import HostEngine
 from courtside.runs import checkpoint
@@ -46,9 +46,9 @@ def test_learning_reads_what_acting_saw_and_values_cuts_so(run):
     assert setup.sees_bytes
     assert kept.features.dtype == np.uint8
     assert kept.truncated.any()
-    rows = team._cut(engine.team, setup, kept, 0)
+    rows = inputs.cut(setup, kept, 0)
     read = jax.jit(
-        lambda params, rows: recurrence.look_back(
+        lambda params, rows: reading.look_back(
             setup, params, batch_features(setup, learner.policy, rows.features), rows
         )
     )(learner.params, rows)

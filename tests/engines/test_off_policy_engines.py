@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from courtside.algos import team
+from courtside.algos import acting, team
 from courtside.algos.replay import ring
 from courtside.engines import backend, fit, loading, make_engine, rollout
 from courtside.engines.choosing import memories_of
@@ -51,7 +51,7 @@ def values(engine, state, obs):
     """What the critic says of the policy's own actions. [N]"""
     (setup,), (learner,) = engine.team.groups, state.learners
     output = learner.critic(obs, learner.params(obs))
-    if setup.off_policy.num_atoms is None:
+    if setup.switches.num_atoms is None:
         return np.asarray(output[:, 0])
     return np.asarray(jax.nn.softmax(output)) @ np.linspace(-1.0, 12.0, 27)
 
@@ -93,8 +93,8 @@ def answered(answering):
 def test_an_action_is_found_in_the_worlds_own_range(answering, answered):
     """The range of this world is twice as wide as that of the actor."""
     obs = probe.Continuous().probe_obs()
-    actions, _ = team.act(answering.team, answered[0].policy, obs, ((),), None)
-    np.testing.assert_allclose(team.join_actions(answering.team, actions, jnp), obs, atol=0.15)
+    actions, _ = acting.act(answering.team, answered[0].policy, obs, ((),), None)
+    np.testing.assert_allclose(acting.join_actions(answering.team, actions, jnp), obs, atol=0.15)
 
 
 MEET = override(
@@ -231,7 +231,7 @@ def test_a_trained_agent_plays_an_opponent(meeting, met, tmp_path):
     assert [(g.agents, g.is_central) for g in players.groups] == [((0,), False)]
     state, obs = world.reset(jax.random.key(0))
     after, _ = world.step(state, jnp.zeros((1, 2)), jax.random.key(1))
-    (_, own), _ = team.act(meeting.team, met[0].policy, state.obs, ((), ()), None)
+    (_, own), _ = acting.act(meeting.team, met[0].policy, state.obs, ((), ()), None)
     expected = np.clip(np.asarray(state.inner[1] + duo.MEET_SPEED * own[0]), -1, 1)
     np.testing.assert_allclose(after.inner[1], expected, rtol=1e-4, atol=1e-5)
     assert np.abs(np.asarray(own)).max() > 0.05

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from courtside.algos import ppo, recurrence, team
-from courtside.algos.setup import batch_features
+from courtside.algos import inputs, ppo, reading
+from courtside.algos.inputs import batch_features
 from courtside.algos.team import make_team
 from courtside.engines import make_engine
 from courtside.engines.host_engine import HostEngine
@@ -121,14 +121,14 @@ def test_outside_jax_it_is_forgotten_when_an_episode_ends(host_run):
     """Episodes have 3 steps, rollouts 8: learning rebuilds what acting remembered, and the values at the cuts."""
     engine, _, _, (_, state, _, kept) = host_run
     (setup,), (learner,) = engine.team.groups, state.learners
-    cut = team._cut(engine.team, setup, kept, 0)
+    cut = inputs.cut(setup, kept, 0)
     features = batch_features(setup, learner.policy, cut.features)
-    read = recurrence.look_back(setup, learner.params, features, cut)
+    read = reading.look_back(setup, learner.params, features, cut)
     last = ppo.note_ends(setup, read.last, kept.ends.ended[-1])
     assert_close(last, learner.policy_state, rtol=1e-4, atol=1e-5)
     assert kept.ends.ended.any()
     assert np.any(learner.policy_state.hidden)
     # The question is still there when the answer is given, so what was cut off looks like the last row that was acted on.
-    value = ppo.value_of(setup, learner.policy, kept.features, read.memories)
+    value = reading.value_of(setup, learner.policy, kept.features, read.memories)
     expected = np.where(kept.truncated, value, 0)
     np.testing.assert_allclose(kept.final_value, expected, rtol=1e-4, atol=1e-5)

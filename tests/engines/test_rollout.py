@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from courtside.algos import team
+from courtside.algos import acting, team
 from courtside.engines import rollout
 from courtside.envs.base import make_timestep
 from courtside.settings.config import Config, override
@@ -103,7 +103,7 @@ def test_actions_are_the_policys_own_draws(walked):
     players, state, _, r, _, _ = walked
     noise, _, _ = rollout.draw_randomness(players, jax.random.split(state.key)[1])
     assert [part.shape for part in noise] == [(T, B, 2, 2)]
-    actions, _ = team.act(players, state.policy, jnp.asarray(r.features), ((),), noise)
+    actions, _ = acting.act(players, state.policy, jnp.asarray(r.features), ((),), noise)
     np.testing.assert_array_equal(r.action, actions)
 
 

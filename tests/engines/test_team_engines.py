@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from courtside.algos import ppo, team
-from courtside.algos.setup import make_setup
+from courtside.algos.group import make_group
 from courtside.engines import make_engine
 from courtside.engines.host_rollout import Shift, collect_host, make_columns
 from courtside.engines.jax_engine import JaxEngine, init_run, run_updates
@@ -115,7 +115,7 @@ def test_a_resumed_run_of_several_learners_is_the_same_run(central, tmp_path):
 
 def frozen(favourite):
     """An opponent that (nearly) always takes one action."""
-    setup = make_setup(CONFIG, Whisper.spec.observation, Whisper.spec.action, 1)
+    setup = make_group(CONFIG, Whisper.spec.observation, Whisper.spec.action, 1)
     learner = ppo.init(setup, jax.random.key(0))
     params = eqx.tree_at(lambda p: p.policy_head.bias, learner.params, jnp.zeros(2).at[favourite].set(50.0))
     return WithOpponents(Whisper(heard=True), (None, Frozen(dataclasses.replace(learner.policy, params=params), setup)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from courtside.algos import ppo
-from courtside.algos.setup import make_setup
+from courtside.algos.group import make_group
 from courtside.engines.opponents import Frozen
 from courtside.envs.base import make_timestep
 from courtside.envs.check import run_checks
@@ -99,7 +99,7 @@ def test_the_episode_ends_with_the_last_learner():
 
 @pytest.fixture(scope="module")
 def setup():
-    return make_setup(Config(), ECHO.spec.observation, ECHO.spec.action, 1)
+    return make_group(Config(), ECHO.spec.observation, ECHO.spec.action, 1)
 
 
 def frozen(setup, seed, greedy=False):

@@ -28,7 +28,7 @@ def run(tmp_path):
         run=RunConfig(total_timesteps=32, eval_episodes=3, tensorboard=False, runs_dir=str(tmp_path)),
         env=EnvConfig(env_id="toy:walk", env_options=("length=3",), num_envs=2, workers="threads", num_workers=2),
         net=NetConfig(hidden_sizes=(4,)),
-        ppo=PPOConfig(num_steps=8, num_minibatches=1, update_epochs=1),
+        learning=PPOConfig(num_steps=8, num_minibatches=1, update_epochs=1),
     )
     return session.train(config).run_dir
 

@@ -1,77 +1,119 @@
-"""Which algorithm a group of agents learns with: PPO learns from the newest rollout, the MAD4PG family from a replay.
+"""What an algorithm is to the engines: a record of functions. `ppo.PPO` is one, `mad4pg.MAD4PG` is another.
 
-Both modules offer `make_hyper`, `init`, `act` and `act_greedily`; here is the choice between them, and what else differs.
+To add one, write `algos/<name>.py` that ends with such a record, and its line in `settings.algorithms`, which names it and has
+what must be known without loading it. Functions get a `Group` (static) and arrays; nothing here knows which algorithms there
+are.
 """
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Any
+import functools
+import importlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from courtside.algos import mad4pg, ppo
-from courtside.algos.nets import distributions
-from courtside.algos.setup import Setup
-from courtside.encoding import decode_action
-from courtside.errors import ConfigError
+from courtside import encoding
+from courtside.settings.algorithms import ALGORITHMS
 from courtside.settings.config import Config
-from courtside.spaces import Box, Space, describe
+from courtside.spaces import Space
+from courtside.types import Metrics
 
-Hyper = ppo.Hyper | mad4pg.Hyper
-
-
-def algorithm_of(setup: Setup) -> ModuleType:
-    """The module that a group acts and learns with."""
-    return ppo if setup.off_policy is None else mad4pg
+if TYPE_CHECKING:
+    from courtside.algos.group import Group
 
 
-def make_hyper(config: Config) -> Hyper:
+class Learned(NamedTuple):
+    """What an update of all groups comes to."""
+
+    learners: tuple[Any, ...]
+    experience: Any
+    metrics: Sequence[Metrics]
+    """Of each group."""
+    of_agents: Array | None = None
+    """Of each agent, group by group, in the order of `Algorithm.agent_metrics`."""
+
+
+class Parts(NamedTuple):
+    """One group's update in parts, between which an accelerator can do something else (`engines.overlapping`)."""
+
+    start: Callable[..., Any]
+    """(group, hyper, learner, rollout, who acted) -> what the epochs leave alone, and what moves"""
+    run_epoch: Callable[..., Any]
+    """(group, hyper, what stays, number, what moves) -> what moves"""
+    finish: Callable[..., Any]
+    """(group, hyper, what stays, what moves) -> learner, metrics"""
+
+
+def remember_nothing(group: Group, num_envs: int) -> Any:
+    return ()
+
+
+def keep(group: Group, policy_state: Any, ended: Array) -> Any:
+    return policy_state
+
+
+def accept(config: Config, env_id: str, action: Space) -> None:
+    """Every action space will do."""
+
+
+def decode(group: Group, action: Any, xp: Any = np) -> Any:
+    """Actions are drawn in the env's own numbers."""
+    return encoding.decode_action(group.action, action, xp)
+
+
+class Algorithm(NamedTuple):
+    """Functions alone; the first six and what is logged are what makes an algorithm."""
+
+    make_hyper: Callable[[Config], Any]
+    """Rates and coefficients: a pytree of numbers, traced, so that many settings can share one compiled program."""
+    without_learning: Callable[[Any], Any]
+    """The same with no epochs or gradient steps: what remains of the program is the Rollout Phase."""
+    init: Callable[..., Any]
+    """(group, key) -> a fresh learner"""
+    act: Callable[..., tuple[Array, Any]]
+    """(group, policy, features [*batch, A, D], what is remembered, noise) -> actions, what is remembered"""
+    act_greedily: Callable[..., tuple[Array, Any]]
+    """The same without noise: the likeliest action."""
+    update: Callable[..., Learned]
+    """(groups, hyper, learners, experience, rollout of them all) -> Learned"""
+    metrics: tuple[str, ...]
+    """What `update` logs of each group, charts/reward among it: a run ends where that is not finite."""
+    agent_metrics: tuple[str, ...] = ()
+    """What it logs of each of several agents too, whether or not they share a network."""
+    make_switches: Callable[[Config], Any] = lambda config: None
+    """`Group.switches`: static, and part of the compiled program."""
+    at_rest: Callable[[Group, int], Any] = remember_nothing
+    """(group, num_envs) -> what a policy remembers as episodes begin, outside of training"""
+    note_ends: Callable[[Group, Any, Array], Any] = keep
+    """What a policy remembers, once it is known in which envs an episode ended [B]"""
+    make_experience: Callable[..., Any] = lambda groups, num_agents: None
+    """(groups, num_agents) -> what is kept beside the learners: `TrainState.memory`"""
+    cut_episodes: Callable[..., tuple[Any, Any]] = lambda learners, experience: (learners, experience)
+    """Episodes that were given up, as a resumed run of a world outside JAX does, must not run into the next ones."""
+    decode: Callable[..., Any] = decode
+    """(group, action, NumPy or JAX) -> what the env is given for an action as a rollout keeps it"""
+    check_action: Callable[[Config, str, Space], None] = accept
+    """Refuse an action space that the algorithm cannot act in."""
+    predictions: Callable[..., Any] | None = None
+    """(groups, hyper, learners, rows, actions) -> what critics of actions say of them; None where they judge no actions"""
+    parts: Parts | None = None
+    """Where acting and learning may overlap (`Traits.can_overlap`)."""
+
+
+def find_algorithm(algo: str) -> Algorithm:
+    """The algorithm with this name on the command line."""
+    return _load(ALGORITHMS[algo].code)
+
+
+@functools.cache
+def _load(code: str) -> Algorithm:
+    module, _, name = code.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def make_hyper(config: Config) -> Any:
     """Rates and coefficients of a run."""
-    return mad4pg.make_hyper(config) if config.traits.has_replay else ppo.make_hyper(config)
-
-
-def memory_at_rest(setup: Setup, num_envs: int) -> Any:
-    """What a group's policy remembers as episodes begin: nothing. Exploration is training's own. [B, A, H]"""
-    return () if setup.off_policy is not None else ppo.memory_at_rest(setup, num_envs)
-
-
-def without_learning(hyper: Hyper) -> Hyper:
-    """The same program with no epochs or gradient steps: what remains is the Rollout Phase."""
-    if isinstance(hyper, mad4pg.Hyper):
-        return eqx.tree_at(lambda h: h.learns, hyper, jnp.zeros_like(hyper.learns))
-    return eqx.tree_at(lambda h: h.update_epochs, hyper, jnp.zeros_like(hyper.update_epochs))
-
-
-def no_action(setup: Setup, batch: tuple[int, ...]) -> Array:
-    """Actions of the right shape and kind, as a rollout keeps them, that mean nothing."""
-    return distributions.mode(setup.action, jnp.zeros((*batch, distributions.head_size(setup.action))))
-
-
-def decode(setup: Setup, action: Any, xp: Any = np) -> Any:
-    """What the env is given for an action as the rollout keeps it; deterministic policies act in -1 .. 1 of its range."""
-    if setup.off_policy is not None:
-        assert isinstance(setup.action, Box)
-        bounds = (np.asarray(x, np.float32).reshape(-1) for x in (setup.action.low_array, setup.action.high_array))
-        low, high = (xp.broadcast_to(x, action.shape) for x in bounds)
-        action = (low + high) / 2 + (high - low) / 2 * action
-    return decode_action(setup.action, action, xp)
-
-
-def check_action(config: Config, env_id: str, action: Space) -> None:
-    """Refuse an action space that a deterministic policy cannot act in."""
-    if not config.traits.has_replay:
-        return
-    name, wanted = config.run.algo, "a Box of numbers with a lowest and a highest value"
-    if not isinstance(action, Box):
-        raise ConfigError(
-            f"{env_id} takes actions of {describe(action)}, but --algo {name} needs {wanted}; use --algo ppo for choices."
-        )
-    if not (np.isfinite(action.low_array).all() and np.isfinite(action.high_array).all()):
-        raise ConfigError(
-            f"{env_id} takes actions without bounds ({describe(action)}), but --algo {name} needs {wanted}; "
-            "use --algo ppo, or give the env's action space bounds."
-        )
+    return find_algorithm(config.run.algo).make_hyper(config)

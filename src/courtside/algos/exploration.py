@@ -12,18 +12,30 @@ Whatever changes with an episode's end does so at the start of the next rollout.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from courtside.algos import vitals
+from courtside.algos.experience import Experience
+from courtside.algos.group import Group
+from courtside.algos.inputs import flat_weight, network_input, own_rows
 from courtside.algos.nets.deterministic import Actor
-from courtside.algos.ops.noise import adapt_sigma, ornstein_uhlenbeck
-from courtside.types import make_key
+from courtside.algos.normalizing import move_obs_stats
+from courtside.algos.ops.noise import ScoreWindow, adapt_sigma, annealed_scale, mean_score, ornstein_uhlenbeck
+from courtside.algos.ops.schedules import schedule_value
+from courtside.types import Metrics, OffPolicyLearner, Rollout, make_key
+
+if TYPE_CHECKING:
+    from courtside.algos.mad4pg import MAD4PGHyper
 
 NoiseKind = Literal["gaussian", "ou", "parameter"]
+SATURATED = 0.99
+"""A greedy action of this size is at the end of its range."""
 
 
 class Exploration(eqx.Module):
@@ -132,3 +144,62 @@ def _perturb(params: Any, sigma: Float[Array, ""], key: PRNGKeyArray) -> Any:
     keys = jax.random.split(key, len(leaves))
     moved = [x + sigma * jax.random.normal(k, x.shape, x.dtype) for x, k in zip(leaves, keys, strict=True)]
     return jax.tree.unflatten(tree, moved)
+
+
+# --- From one rollout to the next ------------------------------------------------------------------------------------
+
+
+def actions_of(group: Group, actor: Any, inputs: Array, member: Array | None) -> Array:
+    """An actor's own actions, or those of the sub-policies of an ensemble."""
+    if group.switches.ensemble == 1:
+        return actor(inputs)
+    return ensemble_actions(actor, inputs, member)
+
+
+def greedy_actions(group: Group, learner: OffPolicyLearner, rollout: Rollout) -> Float[Array, "T B A U"]:
+    """What the policy would have done in the rollout without noise."""
+    own = network_input(group, learner.policy, own_rows(group, rollout.features))
+    member = learner.policy_state.member
+    return jax.vmap(lambda x: actions_of(group, learner.params, x, member))(own)
+
+
+def explore_next(
+    group: Group,
+    hyper: MAD4PGHyper,
+    learner: OffPolicyLearner,
+    experience: Experience,
+    rollout: Rollout,
+    taken: Float[Array, "T B A U"],
+    greedy: Float[Array, "T B A U"],
+    at_random: Array,
+) -> tuple[OffPolicyLearner, Metrics]:
+    """The learner as it goes into the next rollout, with its noise and running statistics, and what the last tells of both."""
+    key, noise_key, _ = update_keys(learner.key)
+    scale = noise_scale(hyper, learner.update + 1, experience.scores)
+    distance = jnp.sqrt(jnp.mean(jnp.square(taken - greedy)))
+    ended = jnp.zeros((), bool) if rollout.ends is None else jnp.any(rollout.ends.ended[:, 0])
+    state = move_on(learner.policy_state, learner.params, noise_key, ended, scale, at_random, distance, hyper.ou_theta)
+    rows = own_rows(group, rollout.features)
+    weight = flat_weight(None if rollout.active is None else rollout.active[..., np.asarray(group.agents)])
+    own = network_input(group, learner.policy, rows)
+    metrics = vitals.observation_metrics(group, own.reshape(-1, own.shape[-1]), weight) | {
+        "health/action_at_bound": jnp.mean(jnp.abs(greedy) > SATURATED, dtype=jnp.float32),
+        "health/noise_effect": jnp.mean(jnp.abs(taken - greedy)),
+        "charts/noise_scale": jnp.where(at_random, jnp.nan, scale),
+    }
+    stats = move_obs_stats(group, learner.obs_stats, rows, weight)
+    moved = (key, state, stats, learner.update + 1)
+    return eqx.tree_at(lambda s: (s.key, s.policy_state, s.obs_stats, s.update), learner, moved), metrics
+
+
+def update_keys(key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray, PRNGKeyArray]:
+    """The key to go on with, that of the next rollout's noise, and that of the batches (the first group's for all)."""
+    on, noise, batches = jax.random.split(key, 3)
+    return on, noise, batches
+
+
+def noise_scale(hyper: MAD4PGHyper, update: Array, scores: ScoreWindow) -> Float[Array, ""]:
+    """The scale by schedule, or annealed from there by the mean score of the last episodes."""
+    planned = schedule_value(hyper.noise, update)
+    annealed = annealed_scale(planned, hyper.noise_min, hyper.anneal_max, mean_score(scores))
+    return jnp.where(hyper.follows_score > 0, annealed, planned)

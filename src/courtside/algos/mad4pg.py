@@ -24,52 +24,225 @@ the gradient steps of the update, not a number where there were none.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from courtside.algos import vitals
-from courtside.algos.aftermath import (
-    AGENT_NAMES,
-    LOSS_NAMES,
-    METRICS,
-    Descent,
-    explore_on,
-    greedy_actions,
-    loss_metrics,
-    update_keys,
-)
-from courtside.algos.nets.deterministic import Actor, Critic
-from courtside.algos.off_policy import (
-    Groups,
-    Hyper,
-    Learners,
-    Memory,
-    act,
-    act_greedily,
-    init,
-    make_hyper,
-    make_layout,
-    make_optimizer,
-    switches,
-)
+from courtside import spaces
+from courtside.algos import exploration, vitals
+from courtside.algos.algorithm import Algorithm, Learned
+from courtside.algos.experience import Experience, cut_episodes, make_experience, make_layout, store
+from courtside.algos.exploration import Exploration, actions_of, explore_next, greedy_actions, update_keys
+from courtside.algos.group import Group
+from courtside.algos.inputs import by_agent, critic_inputs, joint_actions, network_input
+from courtside.algos.mad4pg_vitals import AGENT_NAMES, LOSS_NAMES, METRICS, agent_parts, loss_metrics, loss_parts
+from courtside.algos.nets.deterministic import Actor, Critic, make_actor, make_critic
 from courtside.algos.ops import categorical
+from courtside.algos.ops.adam import adam_of_tree
 from courtside.algos.ops.losses import weighted_mean
-from courtside.algos.ops.noise import add_scores
-from courtside.algos.ops.nstep import Entries, Steps, make_entries
-from courtside.algos.ops.schedules import schedule_value
+from courtside.algos.ops.nstep import Entries
+from courtside.algos.ops.running_stats import make_running_stats
+from courtside.algos.ops.schedules import ScheduleNumbers, make_schedule_numbers, schedule_value
 from courtside.algos.replay import priorities, ring
-from courtside.algos.replay.ring import Layout
-from courtside.algos.setup import Setup, actor_and_critic_inputs, batch_features
-from courtside.types import Metrics, OffPolicyLearner, Rollout
+from courtside.algos.replay.ring import Priorities, RowLayout
+from courtside.encoding import decode_action
+from courtside.errors import ConfigError
+from courtside.settings.config import Config
+from courtside.settings.schedules import parse_schedule
+from courtside.spaces import Box, Space, describe
+from courtside.types import OffPolicyLearner, Policy, Rollout
 
-__all__ = ["METRICS", "Hyper", "act", "act_greedily", "init", "make_hyper", "update"]
+Learners = tuple[OffPolicyLearner, ...]
+
+# --- What it is given ------------------------------------------------------------------------------------------------
+
+
+class MAD4PGHyper(eqx.Module):
+    """Rates and coefficients: traced, so that many settings can share one compiled program."""
+
+    actor_rate: ScheduleNumbers
+    critic_rate: ScheduleNumbers
+    noise: ScheduleNumbers
+    follows_score: Float[Array, "*P"]
+    """1 where the noise is annealed by the score, 0 where the schedule alone decides."""
+    noise_min: Float[Array, "*P"]
+    anneal_max: Float[Array, "*P"]
+    ou_theta: Float[Array, "*P"]
+    gamma: Float[Array, "*P"]
+    tau: Float[Array, "*P"]
+    """How far the slow copies move when they move: 1 for hard updates."""
+    period: Int[Array, "*P"]
+    """Gradient steps between two moves of the slow copies: 1 for soft updates."""
+    vmin: Float[Array, "*P"]
+    vmax: Float[Array, "*P"]
+    l2: Float[Array, "*P"]
+    max_grad_norm: Float[Array, "*P"]
+    adam_eps: Float[Array, "*P"]
+    per_alpha: Float[Array, "*P"]
+    per_beta: Float[Array, "*P"]
+    pretrain: Int[Array, "*P"]
+    learns: Bool[Array, "*P"]
+    """Whether gradient steps are taken at all; off to time the rollouts alone."""
+
+
+@dataclass(frozen=True)
+class MAD4PGSwitches:
+    """Shapes and switches: static, so that other ones make another program."""
+
+    rollout: int
+    """n of the n-step returns."""
+    gradient_steps: int
+    """Gradient steps of one update."""
+    batch_size: int
+    capacity: int
+    """Entries that the replay holds."""
+    num_atoms: int | None
+    """Atoms of the value distribution; None for a critic of one number."""
+    noise: Literal["gaussian", "ou", "parameter"]
+    anneal_window: int
+    """Episodes whose mean score the noise follows."""
+    prioritized: bool
+    ensemble: int
+    """Sub-policies of each group."""
+    clips_gradients: bool
+    init: Literal["fan-in", "uniform"]
+    other_actions: Literal["stored", "current"]
+
+
+def make_hyper(config: Config) -> MAD4PGHyper:
+    learning = config.mad4pg
+    number, whole = (lambda x: jnp.asarray(x, jnp.float32)), (lambda x: jnp.asarray(x, jnp.int32))
+    schedule = lambda text: make_schedule_numbers(parse_schedule(text), config.num_updates, config.batch_size)  # noqa: E731
+    is_hard = learning.update_type == "hard"
+    return MAD4PGHyper(
+        actor_rate=schedule(learning.actor_learn_rate),
+        critic_rate=schedule(learning.critic_learn_rate),
+        noise=schedule(learning.e),
+        follows_score=number(learning.anneal == "score"),
+        noise_min=number(learning.e_min),
+        anneal_max=number(learning.anneal_max),
+        ou_theta=number(learning.ou_theta),
+        gamma=number(learning.gamma),
+        tau=number(1.0 if is_hard else learning.tau),
+        period=whole(learning.C if is_hard else 1),
+        vmin=number(learning.vmin),
+        vmax=number(learning.vmax),
+        l2=number(learning.l2),
+        max_grad_norm=number(learning.max_grad_norm),
+        adam_eps=number(learning.adam_eps),
+        per_alpha=number(learning.per_alpha),
+        per_beta=number(learning.per_beta),
+        pretrain=whole(learning.pretrain),
+        learns=jnp.ones((), bool),
+    )
+
+
+def make_switches(config: Config) -> MAD4PGSwitches:
+    learning = config.mad4pg
+    return MAD4PGSwitches(
+        rollout=learning.rollout,
+        gradient_steps=config.gradient_steps,
+        batch_size=learning.batch_size,
+        capacity=learning.buffer_size,
+        num_atoms=learning.num_atoms if config.traits.predicts_distribution else None,
+        noise=learning.noise,
+        anneal_window=learning.anneal_window,
+        prioritized=learning.prioritized,
+        ensemble=learning.ensemble,
+        clips_gradients=learning.max_grad_norm > 0,
+        init=learning.init,
+        other_actions=learning.other_actions,
+    )
+
+
+def init(group: Group, key: PRNGKeyArray) -> OffPolicyLearner:
+    """A fresh learner; the slow copies begin as equals."""
+    switches, net = group.switches, group.net
+    actor_key, critic_key, run_key = jax.random.split(key, 3)
+    size, action_size = spaces.feature_size(group.observation), spaces.feature_size(group.action)
+    make = lambda k: make_actor(size, action_size, net.hidden_sizes, net.activation, switches.init, k)  # noqa: E731
+    actor: Any = (
+        make(actor_key) if switches.ensemble == 1 else jax.vmap(make)(jax.random.split(actor_key, switches.ensemble))
+    )
+    judged = group.joint_action_size if group.is_central else action_size
+    outputs = switches.num_atoms or 1
+    critic: Any = make_critic(
+        group.critic_size, judged, net.hidden_sizes, outputs, net.activation, switches.init, critic_key
+    )
+    optimizer = adam_of_tree(switches.clips_gradients, 0.0, 0.0, 0.0, 0.0)
+    start = optimizer.init if switches.ensemble == 1 else jax.vmap(optimizer.init)
+    return OffPolicyLearner(
+        params=actor,
+        critic=critic,
+        target_params=jax.tree.map(jnp.copy, actor),
+        target_critic=jax.tree.map(jnp.copy, critic),
+        opt_state=start(actor),
+        critic_opt_state=optimizer.init(critic),
+        key=run_key,
+        update=jnp.zeros((), jnp.int32),
+        policy_state=exploration.make_exploration(
+            jax.tree.map(jnp.copy, actor),
+            switches.noise,
+            group.num_envs,
+            group.num_agents,
+            action_size,
+            switches.ensemble,
+        ),
+        obs_stats=make_running_stats((size,)),
+    )
+
+
+# --- Acting ----------------------------------------------------------------------------------------------------------
+
+
+def act(group: Group, policy: Policy, features: Array, policy_state: Any, noise: Array) -> tuple[Array, Any]:
+    """The action in -1 .. 1 with noise on it, or without where nothing is known of how to explore (evaluation)."""
+    if not isinstance(policy_state, Exploration):
+        return act_greedily(group, policy, features, policy_state)
+    params = exploration.acting_params(policy.params, policy_state)
+    greedy = actions_of(group, params, network_input(group, policy, features), policy_state.member)
+    return exploration.explore(policy_state, greedy, noise)
+
+
+def act_greedily(group: Group, policy: Policy, features: Array, policy_state: Any) -> tuple[Array, Any]:
+    """The actor's own action; in an ensemble the envs of a batch take turns in playing its sub-policies."""
+    return actions_of(group, policy.params, network_input(group, policy, features), None), policy_state
+
+
+def note_ends(group: Group, policy_state: Any, ended: Bool[Array, "B"]) -> Any:
+    """What exploration makes of episodes that ended in a step."""
+    return exploration.end_episodes(policy_state, ended, group.switches.ensemble)
+
+
+def decode(group: Group, action: Any, xp: Any = np) -> Any:
+    """What the env is given for an action; deterministic policies act in -1 .. 1 of its range."""
+    assert isinstance(group.action, Box)
+    bounds = (np.asarray(x, np.float32).reshape(-1) for x in (group.action.low_array, group.action.high_array))
+    low, high = (xp.broadcast_to(x, action.shape) for x in bounds)
+    return decode_action(group.action, (low + high) / 2 + (high - low) / 2 * action, xp)
+
+
+def check_action(config: Config, env_id: str, action: Space) -> None:
+    """Refuse an action space that a deterministic policy cannot act in."""
+    name, wanted = config.run.algo, "a Box of numbers with a lowest and a highest value"
+    if not isinstance(action, Box):
+        raise ConfigError(
+            f"{env_id} takes actions of {describe(action)}, but --algo {name} needs {wanted}; use --algo ppo for choices."
+        )
+    if not (np.isfinite(action.low_array).all() and np.isfinite(action.high_array).all()):
+        raise ConfigError(
+            f"{env_id} takes actions without bounds ({describe(action)}), but --algo {name} needs {wanted}; "
+            "use --algo ppo, or give the env's action space bounds."
+        )
+
+
+# --- The update ------------------------------------------------------------------------------------------------------
 
 
 class Targets(eqx.Module):
@@ -83,130 +256,125 @@ class Targets(eqx.Module):
     """Share of the distribution that fell below the first and beyond the last atom, entry by entry."""
 
 
+class Moving(eqx.Module):
+    """What moves during an update."""
+
+    learners: Learners
+    priorities: Priorities | None
+    """Of the replay's entries, where they have any. The entries themselves stay outside: nothing here moves them."""
+    sums: Float[Array, "groups num_losses"]
+    """Running sums of each group's losses, in the order of LOSS_NAMES."""
+    agent_sums: Float[Array, "A num_agent_losses"]
+    """The same of each agent, group by group, in the order of AGENT_NAMES."""
+    age: Float[Array, ""]
+    """Running sum of the sampled entries' mean age."""
+    first_bad: Int[Array, ""]
+
+
 def update(
-    groups: Groups, hyper: Hyper, learners: Learners, memory: Memory, rollout: Rollout
-) -> tuple[Learners, Memory, list[Metrics], Float[Array, "A names"]]:
-    """Store what was seen, take the gradient steps that are due, then decide how to explore next.
-
-    Also returns the metrics of each group, and those of each agent, group by group, in the order of AGENT_NAMES.
-    """
+    groups: Sequence[Group], hyper: MAD4PGHyper, learners: Learners, experience: Experience, rollout: Rollout
+) -> Learned:
+    """Store what was seen, take the gradient steps that are due, then decide how to explore next."""
     layout = make_layout(groups, rollout.reward.shape[-1])
-    memory = _store(layout, groups, hyper, memory, rollout)
-    greedy = [greedy_actions(setup, learner, rollout) for setup, learner in zip(groups, learners, strict=True)]
-    descent, count = _descend(layout, groups, hyper, learners, memory)
-    stored = replace(memory.ring, priorities=descent.priorities)
-    memory = replace(memory, ring=stored, learning_steps=memory.learning_steps + count)
-    at_random = ring.size(memory.ring) < hyper.pretrain
+    experience = store(layout, groups, hyper.gamma, experience, rollout)
+    greedy = [greedy_actions(group, learner, rollout) for group, learner in zip(groups, learners, strict=True)]
+    moving, count = take_gradient_steps(layout, groups, hyper, learners, experience)
+    filled = replace(experience.ring, priorities=moving.priorities)
+    experience = replace(experience, ring=filled, learning_steps=experience.learning_steps + count)
+    at_random = ring.size(experience.ring) < hyper.pretrain
     moved, metrics = [], []
-    for i, (setup, learner) in enumerate(zip(groups, descent.learners, strict=True)):
-        learner, seen = explore_on(setup, hyper, learner, memory, rollout, i, at_random, greedy[i])
+    for i, (group, learner) in enumerate(zip(groups, moving.learners, strict=True)):
+        taken = rollout.action[i]
+        learner, explored = explore_next(group, hyper, learner, experience, rollout, taken, greedy[i], at_random)
         moved.append(learner)
-        metrics.append(seen | loss_metrics(setup, hyper, learner, memory, descent, count, rollout, i))
-    return tuple(moved), memory, metrics, descent.agent_sums / count.astype(jnp.float32)
+        metrics.append(explored | loss_metrics(hyper, learner, experience, moving, count, rollout, i))
+    return Learned(tuple(moved), experience, metrics, moving.agent_sums / count.astype(jnp.float32))
 
 
-def _store(layout: Layout, groups: Groups, hyper: Hyper, memory: Memory, rollout: Rollout) -> Memory:
-    """n-step entries of the steps that are complete now; the last n - 1 wait for the next rollout."""
-    off = switches(groups[0])
-    assert rollout.final_features is not None  # every rollout that is replayed has them
-    active = jnp.ones_like(rollout.terminated) if rollout.active is None else rollout.active
-    steps = Steps(
-        rollout.features,
-        jnp.concatenate(_by_agent(groups, rollout.action), axis=-1),
-        rollout.reward,
-        rollout.terminated,
-        rollout.truncated,
-        rollout.final_features,
-        active,
-    )
-    if memory.window is not None:
-        steps = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), memory.window, steps)
-    entries = make_entries(steps, hyper.gamma, off.rollout)
-    window = None if memory.window is None else jax.tree.map(lambda x: x[x.shape[0] - off.rollout + 1 :], steps)
-    scores = memory.scores
-    if rollout.ends is not None:
-        scores = add_scores(scores, rollout.ends.ended, jnp.max(rollout.ends.episode_return, axis=-1))
-    stored = ring.insert(memory.ring, ring.pack(entries, layout))
-    return Memory(stored, window, scores, memory.learning_steps)
-
-
-def _descend(
-    layout: Layout, groups: Groups, hyper: Hyper, learners: Learners, memory: Memory
-) -> tuple[Descent, Int[Array, ""]]:
+def take_gradient_steps(
+    layout: RowLayout, groups: Sequence[Group], hyper: MAD4PGHyper, learners: Learners, experience: Experience
+) -> tuple[Moving, Int[Array, ""]]:
     """The gradient steps of one update, and how many there were: none until the replay is filled."""
-    off = switches(groups[0])
+    switches = groups[0].switches
     _, _, key = update_keys(learners[0].key)
-    due = hyper.learns & (ring.size(memory.ring) >= jnp.maximum(hyper.pretrain, off.batch_size))
+    due = hyper.learns & (ring.size(experience.ring) >= jnp.maximum(hyper.pretrain, switches.batch_size))
     sums = jnp.zeros((len(groups), len(LOSS_NAMES)), jnp.float32)
     agent_sums = jnp.zeros((layout.num_agents, len(AGENT_NAMES)), jnp.float32)
     nothing, none_bad = jnp.zeros((), jnp.float32), jnp.zeros((), jnp.int32)
-    descent = Descent(learners, memory.ring.priorities, sums, agent_sums, nothing, none_bad)
+    moving = Moving(learners, experience.ring.priorities, sums, agent_sums, nothing, none_bad)
 
-    def step(i: Array, descent: Descent) -> Descent:
-        return _gradient_step(layout, groups, hyper, memory, i, jax.random.fold_in(key, i), descent)
+    def step(i: Array, moving: Moving) -> Moving:
+        return gradient_step(layout, groups, hyper, experience, i, jax.random.fold_in(key, i), moving)
 
-    descend = lambda descent: jax.lax.fori_loop(0, off.gradient_steps, step, descent)  # noqa: E731
-    return jax.lax.cond(due, descend, lambda descent: descent, descent), jnp.where(due, off.gradient_steps, 0)
+    descend = lambda moving: jax.lax.fori_loop(0, switches.gradient_steps, step, moving)  # noqa: E731
+    return jax.lax.cond(due, descend, lambda moving: moving, moving), jnp.where(due, switches.gradient_steps, 0)
 
 
-def _gradient_step(
-    layout: Layout, groups: Groups, hyper: Hyper, memory: Memory, i: Array, key: PRNGKeyArray, descent: Descent
-) -> Descent:
+def gradient_step(
+    layout: RowLayout,
+    groups: Sequence[Group],
+    hyper: MAD4PGHyper,
+    experience: Experience,
+    i: Array,
+    key: PRNGKeyArray,
+    moving: Moving,
+) -> Moving:
     """The i-th step of an update: every actor and critic on one batch."""
-    off, number = switches(groups[0]), memory.learning_steps + i
-    replay = replace(memory.ring, priorities=descent.priorities)
+    switches, number = groups[0].switches, experience.learning_steps + i
+    replay = replace(experience.ring, priorities=moving.priorities)
     batch_key, member_key = jax.random.split(key)
     importance = None
-    if off.prioritized:
-        indices, rows, importance = priorities.sample(replay, batch_key, off.batch_size, hyper.per_beta)
+    if switches.prioritized:
+        indices, rows, importance = priorities.sample(replay, batch_key, switches.batch_size, hyper.per_beta)
     else:
-        indices, rows = ring.sample_uniform(replay, batch_key, off.batch_size)
+        indices, rows = ring.sample_uniform(replay, batch_key, switches.batch_size)
     batch = ring.unpack(rows, layout)
-    members = [_draw_member(setup, member_key, i) for i, setup in enumerate(groups)]
-    targets = make_targets(groups, hyper, descent.learners, batch, members)
-    networks = [(_pick(x.params, m), x.critic) for x, m in zip(descent.learners, members, strict=True)]
+    members = [_draw_member(group, member_key, i) for i, group in enumerate(groups)]
+    targets = make_targets(groups, hyper, moving.learners, batch, members)
+    networks = [(_pick(x.params, m), x.critic) for x, m in zip(moving.learners, members, strict=True)]
     grads, (parts, of_agents, td) = jax.grad(family_loss, has_aux=True)(
-        networks, groups, hyper, descent.learners, batch, targets, importance
+        networks, groups, hyper, moving.learners, batch, targets, importance
     )
     moved = [
-        _step_group(setup, hyper, number, learner, network, grad, member)
-        for setup, learner, network, grad, member in zip(
-            groups, descent.learners, networks, grads, members, strict=True
-        )
+        _step_group(group, hyper, number, learner, network, grad, member)
+        for group, learner, network, grad, member in zip(groups, moving.learners, networks, grads, members, strict=True)
     ]
     norms = jnp.stack([jnp.stack([optax.tree.norm(actor), optax.tree.norm(critic)]) for actor, critic in grads])
     parts = jnp.concatenate([parts, norms], axis=-1)
     bad = vitals.first_bad(vitals.bad_number("loss", parts[:, :2]), vitals.bad_number("gradient", norms))
-    if off.prioritized:
+    if switches.prioritized:
         replay = priorities.set_priorities(replay, indices, td, hyper.per_alpha)
-    return Descent(
+    return Moving(
         tuple(moved),
         replay.priorities,
-        descent.sums + parts,
-        descent.agent_sums + of_agents,
-        descent.age + jnp.mean(ring.age(replay, indices).astype(jnp.float32)),
-        jnp.where(descent.first_bad > 0, descent.first_bad, bad),
+        moving.sums + parts,
+        moving.agent_sums + of_agents,
+        moving.age + jnp.mean(ring.age(replay, indices).astype(jnp.float32)),
+        jnp.where(moving.first_bad > 0, moving.first_bad, bad),
     )
 
 
 def make_targets(
-    groups: Groups, hyper: Hyper, learners: Learners, batch: Entries, members: list[Array | None]
+    groups: Sequence[Group], hyper: MAD4PGHyper, learners: Learners, batch: Entries, members: list[Array | None]
 ) -> list[Targets]:
     """What the slow copies say the critics should predict, group by group."""
-    inputs = [_inputs(setup, learner, batch.next_features) for setup, learner in zip(groups, learners, strict=True)]
+    inputs = [
+        critic_inputs(group, learner.policy, batch.next_features)
+        for group, learner in zip(groups, learners, strict=True)
+    ]
     actors = [_pick(learner.target_params, member) for learner, member in zip(learners, members, strict=True)]
-    actions = _by_agent(groups, [actor(own) for actor, (own, _) in zip(actors, inputs, strict=True)])
+    actions = by_agent(groups, [actor(own) for actor, (own, _) in zip(actors, inputs, strict=True)])
     targets = []
-    for setup, learner, (_, seen) in zip(groups, learners, inputs, strict=True):
-        output = learner.target_critic(seen, _joint_actions(setup, actions))
-        mine = np.asarray(setup.agents)
-        targets.append(_target(setup, hyper, output, batch.reward[:, mine], batch.discount[:, mine]))
+    for group, learner, (_, seen) in zip(groups, learners, inputs, strict=True):
+        output = learner.target_critic(seen, joint_actions(group, actions))
+        mine = np.asarray(group.agents)
+        targets.append(_target(group, hyper, output, batch.reward[:, mine], batch.discount[:, mine]))
     return targets
 
 
-def _target(setup: Setup, hyper: Hyper, output: Array, reward: Array, discount: Array) -> Targets:
+def _target(group: Group, hyper: MAD4PGHyper, output: Array, reward: Array, discount: Array) -> Targets:
     """R + d Q', or the distribution of R + d Z' projected on the atoms."""
-    num_atoms = switches(setup).num_atoms
+    num_atoms = group.switches.num_atoms
     nothing = jnp.zeros_like(reward)
     if num_atoms is None:
         return Targets(reward + discount * output[..., 0], None, (nothing, nothing))
@@ -219,8 +387,8 @@ def _target(setup: Setup, hyper: Hyper, output: Array, reward: Array, discount: 
 
 def family_loss(
     networks: Sequence[tuple[Actor, Critic]],
-    groups: Groups,
-    hyper: Hyper,
+    groups: Sequence[Group],
+    hyper: MAD4PGHyper,
     learners: Learners,
     batch: Entries,
     targets: Sequence[Targets],
@@ -230,27 +398,29 @@ def family_loss(
 
     critic:  cross-entropy of the projected target, or (y - Q)²;   actor:  - E[Z(s, π(s), actions of the others)]
     """
-    inputs = [_inputs(setup, learner, batch.features) for setup, learner in zip(groups, learners, strict=True)]
+    inputs = [
+        critic_inputs(group, learner.policy, batch.features) for group, learner in zip(groups, learners, strict=True)
+    ]
     own_actions = [actor(own) for (actor, _), (own, _) in zip(networks, inputs, strict=True)]
-    sizes = [action.shape[-1] for action in _by_agent(groups, own_actions)]
+    sizes = [action.shape[-1] for action in by_agent(groups, own_actions)]
     others = stored = jnp.split(batch.action, np.cumsum(sizes)[:-1].tolist(), axis=-1)
-    if switches(groups[0]).other_actions == "current":
-        others = jax.lax.stop_gradient(_by_agent(groups, own_actions))
+    if groups[0].switches.other_actions == "current":
+        others = jax.lax.stop_gradient(by_agent(groups, own_actions))
     loss, parts, of_agents, errors = jnp.zeros(()), [], [], []
-    for i, (setup, (_, critic), (_, seen)) in enumerate(zip(groups, networks, inputs, strict=True)):
-        weight = batch.weight[:, np.asarray(setup.agents)]
+    for i, (group, (_, critic), (_, seen)) in enumerate(zip(groups, networks, inputs, strict=True)):
+        weight = batch.weight[:, np.asarray(group.agents)]
         view = critic.see(seen)
-        predicted = _prediction(setup, hyper, critic.judge(view, _joint_actions(setup, stored)))
+        predicted = _prediction(group, hyper, critic.judge(view, joint_actions(group, stored)))
         frozen = jax.lax.stop_gradient(critic)
-        tried = _joint_actions(setup, others, own_actions[i])
-        reached = _prediction(setup, hyper, frozen.judge(jax.lax.stop_gradient(view), tried))
+        tried = joint_actions(group, others, own_actions[i])
+        reached = _prediction(group, hyper, frozen.judge(jax.lax.stop_gradient(view), tried))
         critic_losses = _critic_losses(predicted, targets[i])
         scaled = critic_losses if importance is None else critic_losses * importance[:, None]
         critic_loss, actor_loss = weighted_mean(scaled, weight), -weighted_mean(reached.mean, weight)
         error = jnp.abs(predicted.mean - targets[i].value)
         errors.append(weight * error)
-        parts.append(jnp.stack([actor_loss, critic_loss, *_loss_parts(predicted, targets[i], error, weight)]))
-        of_agents.append(_agent_parts(predicted, reached, critic_losses, targets[i], weight))
+        parts.append(jnp.stack([actor_loss, critic_loss, *loss_parts(predicted, targets[i], error, weight)]))
+        of_agents.append(agent_parts(predicted, reached, critic_losses, targets[i], weight))
         loss = loss + critic_loss + actor_loss
     there = jnp.maximum(jnp.sum(batch.weight, axis=1), 1.0)
     td = jnp.sum(jnp.concatenate(errors, axis=1), axis=1) / there
@@ -265,8 +435,8 @@ class Prediction(eqx.Module):
     log_probs: Float[Array, "M A N"] | None
 
 
-def _prediction(setup: Setup, hyper: Hyper, output: Array) -> Prediction:
-    num_atoms = switches(setup).num_atoms
+def _prediction(group: Group, hyper: MAD4PGHyper, output: Array) -> Prediction:
+    num_atoms = group.switches.num_atoms
     if num_atoms is None:
         value = output[..., 0]
         return Prediction(value, jnp.abs(value - jnp.mean(value)), None)
@@ -276,17 +446,17 @@ def _prediction(setup: Setup, hyper: Hyper, output: Array) -> Prediction:
 
 
 def predictions(
-    groups: Groups,
-    hyper: Hyper,
+    groups: Sequence[Group],
+    hyper: MAD4PGHyper,
     learners: Sequence[OffPolicyLearner],
     rows: Float[Array, "M E D"],
     actions: Sequence[Array],
 ) -> list[Prediction]:
     """What each group's critic says of actions [M, A, U], one array per group, in what everybody sees."""
-    by_agent = _by_agent(groups, actions)
-    seen = [_inputs(setup, learner, rows)[1] for setup, learner in zip(groups, learners, strict=True)]
+    in_order = by_agent(groups, actions)
+    seen = [critic_inputs(group, learner.policy, rows)[1] for group, learner in zip(groups, learners, strict=True)]
     judged = zip(groups, learners, seen, strict=True)
-    return [_prediction(s, hyper, learner.critic(x, _joint_actions(s, by_agent))) for s, learner, x in judged]
+    return [_prediction(s, hyper, learner.critic(x, joint_actions(s, in_order))) for s, learner, x in judged]
 
 
 def _critic_losses(predicted: Prediction, target: Targets) -> Float[Array, "M A"]:
@@ -295,34 +465,9 @@ def _critic_losses(predicted: Prediction, target: Targets) -> Float[Array, "M A"
     return -jnp.sum(target.probs * predicted.log_probs, axis=-1)
 
 
-def _loss_parts(predicted: Prediction, target: Targets, error: Array, weight: Array) -> list[Array]:
-    """What is told of a batch beside its losses."""
-    means = [predicted.mean, predicted.std, target.value, error, *_edge_mass(target), *target.clipped]
-    there = weight > 0
-    lowest = jnp.min(jnp.where(there, target.value, jnp.inf))
-    highest = jnp.max(jnp.where(there, target.value, -jnp.inf))
-    return [*(weighted_mean(jax.lax.stop_gradient(x), weight) for x in means), lowest, highest]
-
-
-def _agent_parts(
-    predicted: Prediction, reached: Prediction, critic_losses: Float[Array, "M A"], target: Targets, weight: Array
-) -> Float[Array, "A names"]:
-    """What is told of each agent, in the order of AGENT_NAMES."""
-    told = [-reached.mean, critic_losses, predicted.mean, predicted.std, *_edge_mass(target)]
-    there = jnp.maximum(jnp.sum(weight, axis=0), 1.0)
-    return jnp.stack([jnp.sum(jax.lax.stop_gradient(x) * weight, axis=0) / there for x in told], axis=-1)
-
-
-def _edge_mass(target: Targets) -> tuple[Float[Array, "M A"], Float[Array, "M A"]]:
-    """Share of the projected target that lies on the first and on the last atom."""
-    if target.probs is None:
-        return jnp.zeros_like(target.value), jnp.zeros_like(target.value)
-    return target.probs[..., 0], target.probs[..., -1]
-
-
 def _step_group(
-    setup: Setup,
-    hyper: Hyper,
+    group: Group,
+    hyper: MAD4PGHyper,
     number: Array,
     learner: OffPolicyLearner,
     network: tuple[Any, Any],
@@ -334,7 +479,7 @@ def _step_group(
     opt_states = (_pick(learner.opt_state, member), learner.critic_opt_state)
     moved, states = [], []
     for params, grad, opt_state, rate in zip(network, grads, opt_states, rates, strict=True):
-        optimizer = make_optimizer(setup, hyper.max_grad_norm, hyper.l2, hyper.adam_eps, rate)
+        optimizer = adam_of_tree(group.switches.clips_gradients, hyper.max_grad_norm, hyper.l2, hyper.adam_eps, rate)
         change, opt_state = optimizer.update(grad, opt_state, params)
         moved.append(optax.apply_updates(params, change))
         states.append(opt_state)
@@ -347,13 +492,13 @@ def _step_group(
             moved[1],
             _put(learner.opt_state, states[0], member),
             states[1],
-            _follow(learner.target_params, actor, hyper, number),  # all sub-policies: a copy is due for each
-            _follow(learner.target_critic, moved[1], hyper, number),
+            follow(learner.target_params, actor, hyper, number),  # all sub-policies: a copy is due for each
+            follow(learner.target_critic, moved[1], hyper, number),
         ),
     )
 
 
-def _follow(slow: Any, params: Any, hyper: Hyper, number: Array) -> Any:
+def follow(slow: Any, params: Any, hyper: MAD4PGHyper, number: Array) -> Any:
     """θ' ← θ' + τ (θ - θ') every `period` gradient steps; with τ = 1 an exact copy."""
     due = (number + 1) % hyper.period == 0
     share = jnp.where(due, hyper.tau, 0.0)
@@ -361,12 +506,12 @@ def _follow(slow: Any, params: Any, hyper: Hyper, number: Array) -> Any:
     return jax.tree.map(move, slow, params)
 
 
-# --- Ensembles, and rows of agents ----------------------------------------------------------------------------------
+# --- Ensembles -------------------------------------------------------------------------------------------------------
 
 
-def _draw_member(setup: Setup, key: PRNGKeyArray, index: int) -> Array | None:
+def _draw_member(group: Group, key: PRNGKeyArray, index: int) -> Array | None:
     """Which sub-policy a gradient step trains; None without an ensemble."""
-    count = switches(setup).ensemble
+    count = group.switches.ensemble
     return None if count == 1 else jax.random.randint(jax.random.fold_in(key, index), (), 0, count)
 
 
@@ -378,27 +523,27 @@ def _put(tree: Any, part: Any, member: Array | None) -> Any:
     return part if member is None else jax.tree.map(lambda x, y: x.at[member].set(y), tree, part)
 
 
-def _inputs(setup: Setup, learner: OffPolicyLearner, rows: Float[Array, "M E D"]) -> tuple[Array, Array]:
-    """What actor and critic of a group are fed. [M, A, ...]"""
-    rows = rows if setup.is_central else rows[:, np.asarray(setup.agents)]
-    inputs = actor_and_critic_inputs(setup, batch_features(setup, learner.policy, rows))
-    return inputs[0], inputs[-1]
+# --- As the engines see it -------------------------------------------------------------------------------------------
 
 
-def _by_agent(groups: Groups, parts: Sequence[Array]) -> list[Array]:
-    """Arrays [*batch, A, U] of the groups as a list of arrays [*batch, U], in the order of the agents."""
-    found = {a: x[..., i, :] for group, x in zip(groups, parts, strict=True) for i, a in enumerate(group.agents)}
-    return [found[agent] for agent in sorted(found)]
+def without_learning(hyper: MAD4PGHyper) -> MAD4PGHyper:
+    return eqx.tree_at(lambda h: h.learns, hyper, jnp.zeros_like(hyper.learns))
 
 
-def _joint_actions(setup: Setup, actions: Sequence[Array], own: Array | None = None) -> Float[Array, "M A V"]:
-    """What a group's critic is given of everybody's actions: each agent's own first, as with the observations.
-
-    `own` [M, A, U] takes the place of the group's own actions, one agent at a time: the others' stay as they are.
-    """
-    rows = []
-    for i, agent in enumerate(setup.agents):
-        mine = actions[agent] if own is None else own[:, i]
-        count = setup.num_everyone if setup.is_central else 1
-        rows.append(jnp.concatenate([mine, *(actions[(agent + k) % count] for k in range(1, count))], axis=-1))
-    return jnp.stack(rows, axis=1)
+MAD4PG = Algorithm(
+    make_hyper=make_hyper,
+    make_switches=make_switches,
+    without_learning=without_learning,
+    init=init,
+    act=act,
+    act_greedily=act_greedily,
+    note_ends=note_ends,
+    decode=decode,
+    check_action=check_action,
+    make_experience=make_experience,
+    cut_episodes=lambda learners, experience: (learners, cut_episodes(experience)),
+    update=update,
+    predictions=predictions,
+    metrics=METRICS,
+    agent_metrics=AGENT_NAMES,
+)

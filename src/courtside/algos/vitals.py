@@ -6,14 +6,16 @@ numbers: such observations are flags of known size, and unpacking a whole batch 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from courtside import encoding
+from courtside.algos.group import Group
 from courtside.algos.nets.convolution import image_of
 from courtside.algos.ops.losses import weighted_mean
-from courtside.algos.setup import Setup
 from courtside.spaces import Box, Dict, Space, Tuple, feature_size
 from courtside.types import Metrics
 
@@ -60,6 +62,18 @@ def first_bad(*numbers: Array) -> Array:
     return jnp.where(jnp.any(stacked > 0), lowest, jnp.zeros_like(lowest))
 
 
+def first_bad_input(reward: Array, largest_feature: Array, value: Array, advantage: Array) -> Int[Array, ""]:
+    """What was not finite before the first gradient step; a mean or a maximum is finite only where all of it is."""
+    inputs = {"reward": reward, "observation": largest_feature, "value": value, "advantage": advantage}
+    return first_bad(*(bad_number(name, x) for name, x in inputs.items()))
+
+
+def first_bad_metric(first_bad: Int[Array, ""], param_norm: Array) -> Metrics:
+    """What was first not finite in a whole update, the parameters last."""
+    bad = jnp.where(first_bad > 0, first_bad, bad_number("parameters", param_norm))
+    return {"health/first_bad": bad.astype(jnp.float32)}
+
+
 def scale_metrics(
     value: Float[Array, "M"], target: Float[Array, "M"], weight: Float[Array, "M"] | None, flat_params: Array
 ) -> Metrics:
@@ -73,17 +87,17 @@ def scale_metrics(
     }
 
 
-def observation_metrics(setup: Setup, features: Array, weight: Float[Array, "M"] | None = None) -> Metrics:
+def observation_metrics(group: Group, features: Array, weight: Float[Array, "M"] | None = None) -> Metrics:
     """Largest number, deviation of the widest feature, and share of measured features that never move.
 
-    features: rows of a batch [M, ...] as `setup.batch_features` keeps them, in the order of time.
+    features: rows of a batch [M, ...] as `inputs.batch_features` keeps them, in the order of time.
     """
-    own = features[..., : setup.own_size]
-    if setup.packed:
-        count = setup.num_envs * setup.num_agents
+    own = features[..., : group.own_size]
+    if group.packed:
+        count = group.num_envs * group.num_agents
         own, weight = own[:count], None if weight is None else weight[:count]
-        own = encoding.unpack(setup.observation, own, jnp)
-    if image_of(setup.net, setup.observation) is not None:
+        own = encoding.unpack(group.observation, own, jnp)
+    if image_of(group.net, group.observation) is not None:
         own = own / BRIGHTEST  # as the CNN does by itself
     if weight is not None:  # what agents see that have left does not count: somebody who is there stands in
         own = jnp.where(weight[:, None] > 0, own, own[jnp.argmax(weight)][None])
@@ -92,7 +106,7 @@ def observation_metrics(setup: Setup, features: Array, weight: Float[Array, "M"]
     return {
         "health/obs_abs_max": jnp.maximum(jnp.max(jnp.abs(low)), jnp.max(jnp.abs(high))),
         "health/obs_std": jnp.max(spread),
-        "health/obs_constant": _constant_share(setup.observation, low, high),
+        "health/obs_constant": _constant_share(group.observation, low, high),
     }
 
 
@@ -123,21 +137,22 @@ def _measured(space: Space) -> np.ndarray:
             return np.zeros(feature_size(space), bool)
 
 
-def action_at_bound(setup: Setup, action: Array, weight: Float[Array, "M"] | None) -> Metrics:
+def action_at_bound(group: Group, action: Array, weight: Float[Array, "M"] | None) -> Metrics:
     """Share of the numbers drawn outside the range of a continuous action; 0 for choices."""
     share = jnp.zeros((), jnp.float32)
-    if isinstance(setup.action, Box):
+    if isinstance(group.action, Box):
         low, high = (
-            jnp.asarray(x, jnp.float32).reshape(1, -1) for x in (setup.action.low_array, setup.action.high_array)
+            jnp.asarray(x, jnp.float32).reshape(1, -1) for x in (group.action.low_array, group.action.high_array)
         )
         flat = action.reshape(-1, low.shape[1])
         share = weighted_mean(jnp.mean((flat < low) | (flat > high), axis=1, dtype=jnp.float32), weight)
     return {"health/action_at_bound": share}
 
 
-def worst_of(groups: list[Metrics]) -> Metrics:
+def worst_of(groups: Sequence[Metrics]) -> Metrics:
     """What must not hide in a mean over several groups of agents."""
-    column = lambda name: jnp.stack([found[name] for found in groups])  # noqa: E731
-    worst = {name: jnp.max(column(name)) for name in WORST if name in groups[0]}
-    worst |= {name: jnp.min(column(name)) for name in (LOWEST,) if name in groups[0]}
-    return worst | {"health/first_bad": first_bad(*(found["health/first_bad"] for found in groups))}
+    columns = {name: jnp.stack([group[name] for group in groups]) for name in (*WORST, LOWEST) if name in groups[0]}
+    worst = {name: jnp.min(column) if name == LOWEST else jnp.max(column) for name, column in columns.items()}
+    if "health/first_bad" not in groups[0]:
+        return worst
+    return worst | {"health/first_bad": first_bad(*(group["health/first_bad"] for group in groups))}

@@ -18,9 +18,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from courtside.algos import mad4pg, team
+from courtside.algos import acting
+from courtside.algos import team as teams
 from courtside.algos.algorithm import make_hyper
-from courtside.algos.mad4pg import predictions
 from courtside.algos.ops import categorical
 from courtside.dash.playable import EACH, ID, is_ours
 from courtside.dash.series import listed
@@ -135,7 +135,7 @@ def describe(engine: JaxEngine, loaded: loading.LoadedRun, trace: Trace) -> dict
         "fps": find_fps(engine.env), "agents": list(engine.spec.names), "reward": _rows(trace.rewards[:length]),
         "value": None, "actions": None, "atoms": None,
     }  # fmt: skip
-    judge = _judge_choices if loaded.config.traits.has_actor_critic else _judge_family
+    judge = _judge_choices if loaded.config.traits.has_actor_critic else _judge_critics
     return told | judge(engine, loaded, trace, length)
 
 
@@ -150,14 +150,14 @@ def _rows(numbers: np.ndarray) -> list[list[float | None]]:
 
 def _judge_choices(engine: JaxEngine, loaded: loading.LoadedRun, trace: Trace, length: int) -> dict[str, Any]:
     """What was expected and how likely each choice was, step by step with what is remembered."""
-    learners, policies = engine.team, loaded.policies
+    team, policies = engine.team, loaded.policies
 
     def step(memories: Any, features: Any) -> tuple[Any, Any]:
-        value = team.values(learners, policies, features[None], memories)[0]
-        heads, memories = team.heads(learners, policies, features[None], memories)
+        value = acting.values(team, policies, features[None], memories)[0]
+        heads, memories = acting.heads(team, policies, features[None], memories)
         return memories, (value, tuple(head[0] for head in heads))
 
-    rest = team.memories_at_rest(learners, 1)
+    rest = acting.memories_at_rest(team, 1)
     _, (values, heads) = jax.jit(lambda seen: jax.lax.scan(step, rest, seen))(_seen(trace)[:length])
     return {"value": _rows(np.asarray(values)), "actions": _describe_choices(engine, trace, heads, length)}
 
@@ -181,13 +181,13 @@ def _describe_choices(engine: JaxEngine, trace: Trace, heads: Any, length: int) 
     }
 
 
-def _judge_family(engine: JaxEngine, loaded: loading.LoadedRun, trace: Trace, length: int) -> dict[str, Any]:
+def _judge_critics(engine: JaxEngine, loaded: loading.LoadedRun, trace: Trace, length: int) -> dict[str, Any]:
     """What the critics say of the actions taken. Only whole checkpoints hold critics: the best policy is stored alone."""
-    if loaded.checkpoint == checkpoint.best_path(loaded.run_dir):
+    predictions = engine.team.algorithm.predictions
+    if predictions is None or loaded.checkpoint == checkpoint.best_path(loaded.run_dir):
         return {}
     learners = [_load_critic(learner, i, loaded.checkpoint) for i, learner in enumerate(_fresh_learners(engine))]
     hyper = make_hyper(loaded.config)
-    assert isinstance(hyper, mad4pg.Hyper)
     actions = [jnp.asarray(part[:length]) for part in trace.actions]
     found = predictions(engine.team.groups, hyper, learners, jnp.asarray(_seen(trace)[:length]), actions)
     order = np.argsort([agent for group in engine.team.groups for agent in group.agents])
@@ -196,7 +196,7 @@ def _judge_family(engine: JaxEngine, loaded: loading.LoadedRun, trace: Trace, le
 
 
 def _fresh_learners(engine: JaxEngine) -> tuple[Any, ...]:
-    return team.init(engine.team, jax.random.key(0)).learners
+    return teams.init(engine.team, jax.random.key(0)).learners
 
 
 def _load_critic(learner: Any, index: int, path: Path) -> Any:
@@ -206,7 +206,7 @@ def _load_critic(learner: Any, index: int, path: Path) -> Any:
     return eqx.tree_at(lambda each: [getattr(each, name) for name in parts], learner, [found[name] for name in parts])
 
 
-def _describe_atoms(hyper: mad4pg.Hyper, found: list[Any], order: np.ndarray) -> dict[str, Any] | None:
+def _describe_atoms(hyper: Any, found: list[Any], order: np.ndarray) -> dict[str, Any] | None:
     """The predicted distributions; None where a critic predicts one number."""
     if any(each.log_probs is None for each in found):
         return None

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from courtside.algos import team
+from courtside.algos import acting
 from courtside.dash.replays import require_ours
 from courtside.dash.series import listed
 from courtside.engines import loading, make_engine
@@ -65,9 +65,9 @@ class Troupe:
 
     def _judge(self, policies: Any, obs: Any) -> tuple[Any, Any]:
         features = rows_of(self.engine.team, obs)
-        rest = team.memories_at_rest(self.engine.team, features.shape[0])
-        heads, _ = team.heads(self.engine.team, policies, features, rest)
-        return team.values(self.engine.team, policies, features, rest), tuple(map(jax.nn.softmax, heads))
+        rest = acting.memories_at_rest(self.engine.team, features.shape[0])
+        heads, _ = acting.heads(self.engine.team, policies, features, rest)
+        return acting.values(self.engine.team, policies, features, rest), tuple(map(jax.nn.softmax, heads))
 
     def look(self, path: Path) -> WallMoment:
         states, obs = stage.read(path, self.engine.template())

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from courtside.algos import team
+from courtside.algos import acting
+from courtside.algos.group import Group
 from courtside.algos.nets import distributions
-from courtside.algos.setup import Setup
 from courtside.algos.team import Team
 from courtside.engines.host_rollout import DeviceRows
 from courtside.types import Rollout, Said, TrainState
@@ -25,13 +25,13 @@ class Acting:
     Policies come as a plain list of leaves: taking a tree of modules apart at every step would cost as much as acting.
     """
 
-    def __init__(self, learners: Team, policy_tree: Any) -> None:
-        self._team, self._tree = learners, policy_tree
+    def __init__(self, team: Team, policy_tree: Any) -> None:
+        self._team, self._tree = team, policy_tree
 
     def act(
         self, leaves: list[Array], memories: tuple[Any, ...], features: Array, noise: Sequence[Array] | None
     ) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
-        return team.act(self._team, self._policies(leaves), features, memories, noise)
+        return acting.act(self._team, self._policies(leaves), features, memories, noise)
 
     def act_greedily(
         self, leaves: list[Array], memories: tuple[Any, ...], features: Array
@@ -42,7 +42,7 @@ class Acting:
         self, leaves: list[Array], memories: tuple[Any, ...], features: Array, noise: Sequence[Array]
     ) -> tuple[tuple[Array, ...], tuple[Any, ...], tuple[Said, ...]]:
         """Of feed-forward policies, whose memories are empty."""
-        actions, said = team.act_and_say(self._team, self._policies(leaves), features, noise)
+        actions, said = acting.act_and_say(self._team, self._policies(leaves), features, noise)
         return actions, memories, said
 
     def act_and_keep(
@@ -60,7 +60,7 @@ class Acting:
         return actions, memories, jax.lax.dynamic_update_slice(kept, features[None], (place[0], place[1], 0, 0))
 
     def value(self, leaves: list[Array], memories: tuple[Any, ...], features: Array) -> Array:
-        return team.values(self._team, self._policies(leaves), features, memories)
+        return acting.values(self._team, self._policies(leaves), features, memories)
 
     def _policies(self, leaves: list[Array]) -> Any:
         return jax.tree.unflatten(self._tree, leaves)
@@ -105,12 +105,12 @@ class ActionChooser:
         if ended.any():
             self._memories = forget(self._memories, ended.copy())
 
-    def remember(self, learners: Team, state: TrainState, rollout: Rollout) -> TrainState:
+    def remember(self, team: Team, state: TrainState, rollout: Rollout) -> TrainState:
         """The state with what acting remembers now; exploration outside JAX hears of ended episodes only after the rollout."""
         assert rollout.ends is not None  # `collect_host` tells them
         known = self._memories
-        if not learners.is_recurrent:
-            known = team.note_ends(learners, known, jnp.any(rollout.ends.ended, axis=0))
+        if not team.is_recurrent:
+            known = acting.note_ends(team, known, jnp.any(rollout.ends.ended, axis=0))
         pairs = zip(state.learners, known, strict=True)
         return replace(state, learners=tuple(replace(one, policy_state=memory) for one, memory in pairs))
 
@@ -123,7 +123,7 @@ def join_said(choosers: Sequence[ActionChooser]) -> tuple[Said, ...] | None:
     return jax.tree.map(lambda *x: np.concatenate(x, axis=1), *steps)
 
 
-def nothing_said(group: Setup) -> Said:
+def nothing_said(group: Group) -> Said:
     """Zeros in the shape of what is said all along a rollout, to compile with."""
     steps = (group.num_steps, group.num_envs, group.num_agents)
     return Said(jnp.zeros((*steps, distributions.head_size(group.action))), jnp.zeros(steps))

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from courtside.algos.team import Team, draw_noise, join_actions, memories_at_rest
-from courtside.algos.team import act as team_acts
+from courtside.algos import acting
+from courtside.algos.team import Team
 from courtside.engines.rollout import rows_of, some_action
 from courtside.envs.base import Env
 from courtside.envs.wrappers import draw_fresh, goes_on, start_episode, step_episode
@@ -142,7 +142,9 @@ def _start(env: Env, team: Team, key: PRNGKeyArray, num_episodes: int) -> tuple[
     keys = jax.random.split(start_key, num_episodes)
     start = jax.vmap(lambda k: start_episode(env, k))(keys)
     nothing = jnp.zeros(num_episodes, bool)
-    playing = _Playing(*start, memories_at_rest(team, num_episodes), nothing, _blank_end(env, start[0]), jnp.int32(0))
+    playing = _Playing(
+        *start, acting.memories_at_rest(team, num_episodes), nothing, _blank_end(env, start[0]), jnp.int32(0)
+    )
     return playing, keys if goes_on(env) else start, step_key
 
 
@@ -166,10 +168,10 @@ def _step(
     """One step of every episode, and what came of it."""
     action_key, env_key = jax.random.split(jax.random.fold_in(step_key, playing.step))
     num_episodes = playing.ended.shape[0]
-    noise = None if deterministic else draw_noise(team, action_key, (num_episodes,))
+    noise = None if deterministic else acting.draw_noise(team, action_key, (num_episodes,))
     features = rows_of(team, playing.obs)
-    actions, memories = team_acts(team, policies, features, playing.memories, noise)
-    action, keys = join_actions(team, actions, jnp), jax.random.split(env_key, num_episodes)
+    actions, memories = acting.act(team, policies, features, playing.memories, noise)
+    action, keys = acting.join_actions(team, actions, jnp), jax.random.split(env_key, num_episodes)
     env_state, timestep, end = jax.vmap(lambda *args: step_episode(env, *args))(playing.env_state, action, keys, fresh)
     inner = jax.vmap(lambda s, a, k: env.step(s, a, k)[0])(playing.env_state.inner, action, keys)
     first = end.ended & ~playing.ended
@@ -218,7 +220,7 @@ def _play_first_episodes(host: Host, team: Team, choose: Any, seed: int) -> tupl
     returns, lengths = np.zeros((host.num_envs, team.num_agents)), np.zeros(host.num_envs, np.int64)
     told = np.zeros((host.num_envs, len(host.spec.told_names)), np.float32)
     for t in range(longest_episode(host.spec)):
-        step = host.step(join_actions(team, choose(features, t), np))
+        step = host.step(acting.join_actions(team, choose(features, t), np))
         features = step.features
         first = step.ended & ~ended
         so_far = np.where(ended[:, None], returns, returns + step.reward)

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from courtside import encoding
-from courtside.algos.nets.convolution import held_bytes, image_of
+from courtside.algos.group import Group
+from courtside.algos.nets.convolution import held_bytes
 from courtside.algos.nets.cores import count
 from courtside.algos.nets.recurrent import memory_size
-from courtside.algos.recurrence import sequence_steps
-from courtside.algos.setup import Setup
+from courtside.algos.reading import sequence_steps
 from courtside.algos.team import Team
 from courtside.errors import ConfigError
 from courtside.machine import MB, available_mb
 from courtside.types import OffPolicyLearner, TrainState
 
-if TYPE_CHECKING:
-    from courtside.algos.setup import Setup
 
-
-def can_share(groups: Sequence[Setup]) -> bool:
+def can_share(groups: Sequence[Group]) -> bool:
     """Do all cores learn together? Only from images, and where a minibatch can be dealt out evenly."""
-    sizes = [group.num_steps * group.num_envs * group.num_agents // group.num_minibatches for group in groups]
-    has_cnn = any(group.sees_bytes and group.off_policy is None for group in groups)
-    return has_cnn and count() > 1 and all(size % count() == 0 for size in sizes)
+    sizes = [group.num_samples // _num_minibatches(group) for group in groups]
+    return any(group.sees_bytes for group in groups) and count() > 1 and all(size % count() == 0 for size in sizes)
 
 
 HOST_ENVS, EVAL_ENVS = "host envs", "evaluation envs"
@@ -108,32 +104,35 @@ def _network_mb(learner: Any) -> float:
     return 2 * tree_mb(learner.params) + tree_mb(learner.opt_state)
 
 
-def _sight_bytes(group: Setup) -> float:
+def _sight_bytes(group: Group) -> float:
     """What lies between a CNN's layers: in the pass that values the rollout, all of it or piece by piece, or in a
     minibatch, whichever is more."""
-    image = None if group.off_policy else image_of(group.net, group.observation)
-    if image is None:
+    if (image := group.image) is None:
         return 0.0
-    samples, (looking, learning) = group.num_steps * group.num_envs * group.num_agents, held_bytes(image)
-    return max(samples / _num_pieces(group) * looking, samples / group.num_minibatches * learning)
+    samples, (looking, learning) = group.num_samples, held_bytes(image)
+    return max(samples / _num_pieces(group) * looking, samples / _num_minibatches(group) * learning)
 
 
-def _recall_bytes(group: Setup) -> float:
+def _recall_bytes(group: Group) -> float:
     """The same of an LSTM's steps. For each unit four gates, h and c; to learn from them also their slopes. Where cuts are
     valued after the rollout, h and c of all of it stay."""
-    samples, units = group.num_steps * group.num_envs * group.num_agents, memory_size(group.net)
+    samples, units = group.num_samples, memory_size(group.net)
     kept = 0 if group.packed else 2 * samples
-    return 4 * units * (kept + max(6 * samples / _num_pieces(group), 14 * samples / group.num_minibatches))
+    return 4 * units * (kept + max(6 * samples / _num_pieces(group), 14 * samples / _num_minibatches(group)))
 
 
-def _num_pieces(group: Setup) -> int:
+def _num_minibatches(group: Group) -> int:
+    return getattr(group.switches, "num_minibatches", 1)
+
+
+def _num_pieces(group: Group) -> int:
     return group.num_steps // sequence_steps(group) if group.net.lstm_size else 1
 
 
-def _rollout_bytes(group: Setup, row_copies: int) -> float:
+def _rollout_bytes(group: Group, row_copies: int) -> float:
     """Bytes become numbers only for the pass that values the whole rollout and for one minibatch after another; a CNN needs
     none of that."""
-    samples = group.num_steps * group.num_envs * group.num_agents
+    samples = group.num_samples
     size = max(group.own_size, group.row_size) * (group.num_everyone if group.is_central else 1)
     unpacked = 4 * group.critic_size if group.packed and not group.sees_bytes else 0
     numbers = (encoding.action_size(group.action) or 1) + 8

@@ -17,10 +17,11 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 from safetensors import numpy as safetensors
 
-from courtside.algos import team
-from courtside.algos.algorithm import Hyper, make_hyper, without_learning
+from courtside.algos import acting
+from courtside.algos import team as teams
+from courtside.algos.algorithm import make_hyper
+from courtside.algos.group import may_pack
 from courtside.algos.nets import cores
-from courtside.algos.setup import may_pack
 from courtside.algos.team import Team, make_team
 from courtside.engines import EVALUATION, Rows, fit
 from courtside.engines.choosing import Acting, ActionChooser, join_said, memories_of, nothing_said
@@ -82,15 +83,15 @@ class HostEngine:
         self.hyper = make_hyper(config)
         self._init = jax.jit(functools.partial(init_learners, self.team))
         self._draw = jax.jit(functools.partial(draw_rollout_noise, self.team), static_argnums=1)
-        acting = Acting(self.team, jax.tree.structure(self.template().policy))
-        self._act, self._greedy = jax.jit(acting.act), jax.jit(acting.act_greedily)
+        programs = Acting(self.team, jax.tree.structure(self.template().policy))
+        self._act, self._greedy = jax.jit(programs.act), jax.jit(programs.act_greedily)
         self._keeps_rows = jax.default_backend() != "cpu" if keeps_rows is None else keeps_rows
-        self._act_and_keep = jax.jit(acting.act_and_keep, donate_argnums=4)
+        self._act_and_keep = jax.jit(programs.act_and_keep, donate_argnums=4)
         self._says = not (self._keeps_rows or config.env.staleness) and all(g.can_say for g in self.team.groups)
-        self._act_in_training = jax.jit(acting.act_and_say) if self._says else self._act
+        self._act_in_training = jax.jit(programs.act_and_say) if self._says else self._act
         self._kept: DeviceRows | None = None
-        self._value = jax.jit(acting.value)
-        self._note_ends = jax.jit(functools.partial(team.note_ends, self.team))
+        self._value = jax.jit(programs.value)
+        self._note_ends = jax.jit(functools.partial(acting.note_ends, self.team))
         self._overlap = Overlap(self.team, config, self.hyper) if config.env.staleness else None
         shares = self._overlap is None and can_share(self.team.groups)
         self._num_sharing = cores.count() if shares else 1
@@ -129,10 +130,10 @@ class HostEngine:
         # Whether it learns is data: the same program, without the seconds that learning from images takes.
         rollout = make_rollout(self.team, self.spec, next(self._columns), kept)
         said = tuple(map(nothing_said, self.team.groups)) if self._says else None
-        remembered = team.rollout_memory(self.team, team.memories_at_rest(self.team, self.team.num_envs))
+        remembered = acting.rollout_memory(self.team, acting.memories_at_rest(self.team, self.team.num_envs))
         rollout = replace(rollout, memory=remembered, said=said)
         if self._overlap is None:
-            self._update(without_learning(self.hyper), state, key, rollout)
+            self._update(self.team.algorithm.without_learning(self.hyper), state, key, rollout)
         else:
             self._overlap.compile(state, rollout)
 
@@ -246,12 +247,12 @@ class HostEngine:
         host, start = self.host, time.perf_counter()
         if self._features is None:
             self._features = np.array(host.reset(self._episode_seed(int(state.update))))
-            state = team.cut_episodes(self.team, state)  # those that a kill cut off do not go on in the new ones
+            state = teams.cut_episodes(self.team, state)  # those that a kill cut off do not go on in the new ones
         key, noise = self._draw(state.key, self.team.num_steps)
         choosers, shifts = self._make_shifts(host, state, noise)
         columns = next(self._columns)
         rollout = collect_host(shifts, self.team, self._features, columns, self._find_kept(), meanwhile, self.on_pause)
-        remembered = team.rollout_memory(self.team, memories_of(state))
+        remembered = acting.rollout_memory(self.team, memories_of(state))
         rollout = replace(rollout, memory=remembered, said=join_said(choosers))
         self._features, state = columns.rows[-1], choosers[0].remember(self.team, state, rollout)
         self._rollout_seconds += time.perf_counter() - start
@@ -318,21 +319,19 @@ class HostEngine:
             self._player.host.close()
 
 
-def init_learners(learners: Team, seed: Array) -> TrainState:
-    return team.init(learners, jax.random.split(make_key(seed))[0])
+def init_learners(team: Team, seed: Array) -> TrainState:
+    return teams.init(team, jax.random.split(make_key(seed))[0])
 
 
-def draw_rollout_noise(learners: Team, key: PRNGKeyArray, num_steps: int) -> tuple[PRNGKeyArray, tuple[Array, ...]]:
+def draw_rollout_noise(team: Team, key: PRNGKeyArray, num_steps: int) -> tuple[PRNGKeyArray, tuple[Array, ...]]:
     """The action noise of one rollout, and the key to go on with."""
     key, noise_key = jax.random.split(key)
-    return key, team.draw_noise(learners, noise_key, (num_steps, learners.num_envs))
+    return key, acting.draw_noise(team, noise_key, (num_steps, team.num_envs))
 
 
-def learn(
-    learners: Team, hyper: Hyper, state: TrainState, key: PRNGKeyArray, rollout: Rollout
-) -> tuple[TrainState, Metrics]:
+def learn(team: Team, hyper: Any, state: TrainState, key: PRNGKeyArray, rollout: Rollout) -> tuple[TrainState, Metrics]:
     """The Learning Phase on what a host collected."""
     state = eqx.tree_at(lambda s: s.key, state, key)
-    state, metrics = team.update(learners, hyper, state, rollout)
+    state, metrics = teams.update(team, hyper, state, rollout)
     assert rollout.ends is not None  # `collect_host` tells them
-    return state, summarize_episodes(rollout.ends, learners.names, rollout.truncated, rollout.games) | metrics
+    return state, summarize_episodes(rollout.ends, team.names, rollout.truncated, rollout.games) | metrics

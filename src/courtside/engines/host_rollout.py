@@ -14,8 +14,8 @@ import jax
 import numpy as np
 from jaxtyping import Array
 
-from courtside.algos.algorithm import no_action
-from courtside.algos.team import Team, join_actions
+from courtside.algos.acting import join_actions, no_action
+from courtside.algos.team import Team
 from courtside.hosts.arrays import ALIGNMENT
 from courtside.hosts.base import GameEnds, Host, HostStep
 from courtside.types import EnvSpec, EpisodeEnd, Rollout

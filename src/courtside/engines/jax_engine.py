@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from courtside.algos import team
-from courtside.algos.algorithm import Hyper, make_hyper, without_learning
+from courtside.algos import team as teams
+from courtside.algos.algorithm import make_hyper
 from courtside.algos.team import Team, make_team
 from courtside.engines import COMPILE_THREAD, MAX_CHUNK, Rows, backend, fit, rollout
 from courtside.engines.episodes import Episodes, Trace, play_episodes, trace_episodes
@@ -90,7 +90,7 @@ class JaxEngine:
     def run_chunk(self, state: TrainState, num_updates: int) -> tuple[TrainState, Rows]:
         return self._run(self.hyper, state, num_updates)
 
-    def _run(self, hyper: Hyper, state: TrainState, num_updates: int) -> tuple[TrainState, Rows]:
+    def _run(self, hyper: Any, state: TrainState, num_updates: int) -> tuple[TrainState, Rows]:
         state, rows = self._chunk(self._arrays, hyper, state, np.int32(num_updates))
         return state, {name: np.asarray(column)[:num_updates] for name, column in rows.items()}
 
@@ -98,11 +98,11 @@ class JaxEngine:
         """Run the same program with no epochs on a copy of the state: what remains is the Rollout Phase, and the one
         pass that values it."""
         tried = max(1, num_updates // 10)
-        idle = without_learning(self.hyper)
+        idle = self.team.algorithm.without_learning(self.hyper)
         tries = [self._seconds(idle, state, tried) for _ in range(3)]
         return min(1.0, min(tries) / tried * num_updates / seconds)
 
-    def _seconds(self, hyper: Hyper, state: TrainState, num_updates: int) -> float:
+    def _seconds(self, hyper: Any, state: TrainState, num_updates: int) -> float:
         copy = jax.block_until_ready(jax.tree.map(jnp.copy, state))
         start = time.perf_counter()
         self._run(hyper, copy, num_updates)
@@ -140,23 +140,21 @@ def _build(program: Any, *arguments: Any) -> Any:
     return program.lower(*arguments).compile()
 
 
-def init_run(env: Env, learners: Team, seed: Array) -> TrainState:
+def init_run(env: Env, team: Team, seed: Array) -> TrainState:
     """Fresh learners and their envs, drawn from the seed."""
     init_key, env_key = jax.random.split(make_key(seed))
-    return rollout.start_envs(env, learners, team.init(learners, init_key), env_key)
+    return rollout.start_envs(env, team, teams.init(team, init_key), env_key)
 
 
-def run_updates(
-    env: Env, learners: Team, hyper: Hyper, state: TrainState, num_updates: Array
-) -> tuple[TrainState, Columns]:
+def run_updates(env: Env, team: Team, hyper: Any, state: TrainState, num_updates: Array) -> tuple[TrainState, Columns]:
     """`num_updates` times: Rollout Phase, Learning Phase. The count is traced, so one program serves every length."""
 
-    names = (*rollout.metric_names(env, learners), *team.metric_names(learners))
+    names = (*rollout.metric_names(env, team), *teams.metric_names(team))
 
     def one_update(i: Array, carry: tuple[TrainState, Array]) -> tuple[TrainState, Array]:
         state, rows = carry
-        state, collected, episode_metrics = rollout.collect(env, learners, state)
-        state, loss_metrics = team.update(learners, hyper, state, collected)
+        state, collected, episode_metrics = rollout.collect(env, team, state)
+        state, loss_metrics = teams.update(team, hyper, state, collected)
         metrics = episode_metrics | loss_metrics
         return state, rows.at[i].set(jnp.stack([metrics[name] for name in names]))
 

@@ -16,9 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from courtside import encoding, spaces
-from courtside.algos.algorithm import algorithm_of, decode
+from courtside.algos.group import Group
 from courtside.algos.nets import distributions, recurrent
-from courtside.algos.setup import Setup
 from courtside.algos.team import Team, learner_of, make_team
 from courtside.algos.team import init as team_init
 from courtside.engines import backend
@@ -69,16 +68,16 @@ class LoadedRun:
         the same again. It has no effect on deterministic ones. A policy with an LSTM remembers from call to call: call
         `forget` when an episode begins.
         """
-        group = self._group_of(agent)
-        setup = self.team.groups[group]
-        features = _encode(self, setup, obs)
-        memory = self._memory(setup, agent, features.shape[:-1])
+        index = self._group_of(agent)
+        group, policy = self.team.groups[index], self.policies[index]
+        features = _encode(self, group, obs)
+        memory = self._memory(group, agent, features.shape[:-1])
         if deterministic:
-            action, memory = _greedy(setup)(self.policies[group], features, memory)
+            action, memory = _greedy(group)(policy, features, memory)
         else:
-            action, memory = _sampled(setup)(self.policies[group], features, memory, self._seed(seed))
+            action, memory = _sampled(group)(policy, features, memory, self._seed(seed))
         self.memories[agent] = memory
-        return decode(setup, np.asarray(action), np)
+        return group.algorithm.decode(group, np.asarray(action), np)
 
     def forget(self, where: np.ndarray | None = None) -> None:
         """An episode begins: a policy with an LSTM starts with nothing; `where` says in which envs of a batch. Others need no
@@ -88,9 +87,9 @@ class LoadedRun:
         for agent, memory in self.memories.items():
             self.memories[agent] = recurrent.forget(memory, jnp.asarray(where))
 
-    def _memory(self, setup: Setup, agent: str | None, batch: tuple[int, ...]) -> Any:
+    def _memory(self, group: Group, agent: str | None, batch: tuple[int, ...]) -> Any:
         """What is remembered; a batch of another shape is another set of episodes."""
-        size = recurrent.memory_size(setup.net)
+        size = recurrent.memory_size(group.net)
         if not size:
             return ()
         blank = recurrent.blank_memory(batch, size)
@@ -116,11 +115,11 @@ class LoadedRun:
         return np.uint32(seed)
 
 
-def _encode(run: LoadedRun, setup: Setup, obs: Any) -> np.ndarray:
+def _encode(run: LoadedRun, group: Group, obs: Any) -> np.ndarray:
     try:
-        return encoding.encode(setup.observation, obs, np)
+        return encoding.encode(group.observation, obs, np)
     except (ValueError, TypeError, IndexError, KeyError) as error:
-        wanted = spaces.describe(setup.observation)
+        wanted = spaces.describe(group.observation)
         raise EnvContractError(
             f"The observation does not fit the run ({error}); expected {wanted}, as the env {run.config.env.env_id} gives it."
         ) from error
@@ -189,14 +188,14 @@ def _read_best(run_dir: Path, best: Path) -> dict[str, Any]:
 
 
 @functools.cache
-def _greedy(setup: Setup) -> Any:
-    return jax.jit(lambda *inputs: algorithm_of(setup).act_greedily(setup, *inputs))
+def _greedy(group: Group) -> Any:
+    return jax.jit(lambda *inputs: group.algorithm.act_greedily(group, *inputs))
 
 
 @functools.cache
-def _sampled(setup: Setup) -> Any:
+def _sampled(group: Group) -> Any:
     def draw(policy: Policy, features: jax.Array, memory: Any, seed: jax.Array) -> tuple[jax.Array, Any]:
-        noise = distributions.draw_noise(setup.action, jax.random.key(seed), features.shape[:-1])
-        return algorithm_of(setup).act(setup, policy, features, memory, noise)
+        noise = distributions.draw_noise(group.action, jax.random.key(seed), features.shape[:-1])
+        return group.algorithm.act(group, policy, features, memory, noise)
 
     return jax.jit(draw)

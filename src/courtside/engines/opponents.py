@@ -18,9 +18,8 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from courtside import spaces
-from courtside.algos.algorithm import algorithm_of, decode, memory_at_rest
+from courtside.algos.group import Group, make_group
 from courtside.algos.nets import distributions
-from courtside.algos.setup import Setup, make_setup
 from courtside.algos.team import learner_of
 from courtside.encoding import encode
 from courtside.envs.base import Env
@@ -43,28 +42,28 @@ class Frozen(eqx.Module):
     """
 
     policy: Policy
-    setup: Setup = eqx.field(static=True)
+    group: Group = eqx.field(static=True)
     greedy: bool = eqx.field(static=True, default=False)
 
     def num_words(self, world: Env) -> int:
-        return 0 if self.greedy else distributions.noise_size(self.setup.action)
+        return 0 if self.greedy else distributions.noise_size(self.group.action)
 
     def memory_at_rest(self) -> Any:
         """What it remembers as an episode begins: nothing."""
-        return jax.tree.map(lambda x: x[0, 0], memory_at_rest(self.setup, 1))
+        return jax.tree.map(lambda x: x[0, 0], self.group.algorithm.at_rest(self.group, 1))
 
     def act(self, world: Env, state: Any, obs: Obs, agent: int, words: Words) -> Array:
         return self.act_and_remember(obs, words, self.memory_at_rest())[0]
 
     def act_and_remember(self, obs: Obs, words: Words, memory: Any) -> tuple[Array, Any]:
         """Its action, and what it remembers now."""
-        features = encode(self.setup.observation, obs, jnp)
+        features = encode(self.group.observation, obs, jnp)
         if self.greedy:
-            action, memory = algorithm_of(self.setup).act_greedily(self.setup, self.policy, features, memory)
+            action, memory = self.group.algorithm.act_greedily(self.group, self.policy, features, memory)
         else:
-            noise = distributions.noise_from_bits(self.setup.action, words)
-            action, memory = algorithm_of(self.setup).act(self.setup, self.policy, features, memory, noise)
-        return decode(self.setup, action, jnp), memory
+            noise = distributions.noise_from_bits(self.group.action, words)
+            action, memory = self.group.algorithm.act(self.group, self.policy, features, memory, noise)
+        return self.group.algorithm.decode(self.group, action, jnp), memory
 
 
 FOLDER = "opponents"
@@ -218,8 +217,8 @@ def read_copy(run_dir: str | Path, agent: str) -> Copy:
     """An opponent's network from the run folder's own copy."""
     path = copy_path(run_dir, agent)
     meta = checkpoint.read_meta(path)
-    setup = acting_setup(meta)
-    template = jax.eval_shape(lambda: _actor(algorithm_of(setup).init(setup, jax.random.key(0)).policy))
+    group = acting_setup(meta)
+    template = jax.eval_shape(lambda: _actor(group.algorithm.init(group, jax.random.key(0)).policy))
     return Copy(agent, checkpoint.load(path, template)[0], meta)
 
 
@@ -230,7 +229,7 @@ def _actor(policy: Policy) -> Policy:
     return eqx.tree_at(lambda p: p.params.critic_torso, policy, None, is_leaf=lambda x: x is None)
 
 
-def acting_setup(meta: Mapping[str, Any]) -> Setup:
+def acting_setup(meta: Mapping[str, Any]) -> Group:
     """The static half of a frozen network; what only its training needed is left out, so that it causes no new program."""
     there = settings.from_json(meta["config"])
     plain = settings.override(Config(), algo=there.run.algo)
@@ -241,7 +240,7 @@ def acting_setup(meta: Mapping[str, Any]) -> Setup:
     if hasattr(there.learning, "ensemble"):
         config = settings.override(config, ensemble=there.mad4pg.ensemble)
     observation, action = (spaces.from_json(meta["pipeline"][name]) for name in ("observation", "action"))
-    return make_setup(config, observation, action, 1)
+    return make_group(config, observation, action, 1)
 
 
 def differences(folder: Path, meta: Mapping[str, Any], config: Config, world: Env) -> list[str]:

@@ -4,7 +4,7 @@ Envs outside JAX wait while an update is learned, and an accelerator waits while
 The price: every rollout is acted by the policy from before the newest update. PPO's ratio is taken to that policy, the
 one that acted, so the update is right, only less on-policy.
 
-An accelerator does one thing after the other, and actions must not wait for a whole update. So it is cut into parts, one
+The parts are those that the algorithm's own update is made of (`Algorithm.parts`). An accelerator does one thing after the other, and actions must not wait for a whole update. So it is cut into parts, one
 for each epoch, and a part is handed over whenever envs have been sent on their way.
 
 After every `GRAIN` updates, and wherever a run pauses, all is in step again: the next rollout is acted by the newest policy,
@@ -15,17 +15,20 @@ resumed run goes on bit for bit.
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from courtside.algos import team
+from courtside.algos import team as teams
+from courtside.algos.algorithm import Parts
+from courtside.algos.inputs import cut
 from courtside.algos.team import Team
 from courtside.engines.rollout import summarize_episodes
 from courtside.settings.config import Config
-from courtside.types import EpisodeEnd, Metrics, Rollout, TrainState
+from courtside.types import EpisodeEnd, Metrics, Policy, Rollout, TrainState
 
 GRAIN = 8
 
@@ -33,12 +36,12 @@ GRAIN = 8
 class Overlap:
     """Compiled parts of an update, and the update that is under way."""
 
-    def __init__(self, learners: Team, config: Config, hyper: Any) -> None:
+    def __init__(self, team: Team, config: Config, hyper: Any) -> None:
         self._num_epochs, self.hyper = config.ppo.update_epochs, hyper
-        self._begin = jax.jit(functools.partial(team.begin, learners))
-        self._run_epoch = jax.jit(functools.partial(team.run_epoch, learners), donate_argnums=3)
-        self._end = jax.jit(functools.partial(team.end, learners))
-        self._summarize = jax.jit(functools.partial(_summarize, learners.names))
+        self._start = jax.jit(functools.partial(start, team))
+        self._run_epoch = jax.jit(functools.partial(run_epoch, team), donate_argnums=3)
+        self._finish = jax.jit(functools.partial(finish, team))
+        self._summarize = jax.jit(functools.partial(_summarize, team.names))
         self._lessons: tuple[Any, ...] = ()
         self._descents: Any = ()
         self._summary: Metrics = {}
@@ -53,7 +56,7 @@ class Overlap:
 
     def begin(self, state: TrainState, rollout: Rollout, behaviour: Any) -> None:
         """Start to learn from a rollout that `behaviour` acted."""
-        work = self._begin(self.hyper, state, rollout, behaviour)
+        work = self._start(self.hyper, state, rollout, behaviour)
         self._lessons, self._descents = tuple(zip(*work, strict=True))
         self._summary = self._summarize(rollout.ends, rollout.truncated, rollout.games)
         self._epoch = 0
@@ -73,8 +76,33 @@ class Overlap:
         jax.block_until_ready((self._lessons, self._summary))
         work = tuple(zip(self._lessons, self._descents, strict=True))
         self._lessons, self._descents = (), ()
-        state, metrics = self._end(self.hyper, state, work)
+        state, metrics = self._finish(self.hyper, state, work)
         return state, self._summary | metrics
+
+
+def start(team: Team, hyper: Any, state: TrainState, rollout: Rollout, behaviour: tuple[Policy, ...]) -> Any:
+    """The first part, of every group: what the epochs leave alone, and what moves. `behaviour` are the policies that acted."""
+    groups = enumerate(zip(team.groups, state.learners, behaviour, strict=True))
+    begin = parts_of(team).start
+    return tuple(begin(group, hyper, learner, cut(group, rollout, i), acted) for i, (group, learner, acted) in groups)
+
+
+def run_epoch(team: Team, hyper: Any, lessons: tuple[Any, ...], i: Array, descents: Any) -> Any:
+    """Epoch i: what moves, before and after it."""
+    groups = zip(team.groups, lessons, descents, strict=True)
+    return tuple(parts_of(team).run_epoch(group, hyper, lesson, i, descent) for group, lesson, descent in groups)
+
+
+def finish(team: Team, hyper: Any, state: TrainState, work: tuple[Any, ...]) -> tuple[TrainState, Metrics]:
+    """The last part."""
+    ends = (parts_of(team).finish(group, hyper, *parts) for group, parts in zip(team.groups, work, strict=True))
+    learners, metrics = zip(*ends, strict=True)
+    return replace(state, learners=learners), teams.merge(team, metrics)
+
+
+def parts_of(team: Team) -> Parts:
+    assert team.algorithm.parts is not None  # else the settings were refused
+    return team.algorithm.parts
 
 
 def _summarize(names: tuple[str, ...], ends: EpisodeEnd, truncated: Array, games: EpisodeEnd | None) -> Metrics:

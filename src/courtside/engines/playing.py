@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from courtside.algos import team
+from courtside.algos import acting
 from courtside.algos.team import Team
 from courtside.engines.episodes import Episodes, play_host_episodes
 from courtside.hosts.base import Host
@@ -24,9 +24,9 @@ Chooser = Callable[[np.ndarray, int], list[np.ndarray]]
 class HostPlayer:
     """Envs to evaluate on, and how actions are chosen for them."""
 
-    def __init__(self, host: Host, learners: Team, act: Callable[..., Any], greedy: Callable[..., Any]) -> None:
+    def __init__(self, host: Host, team: Team, act: Callable[..., Any], greedy: Callable[..., Any]) -> None:
         """`act` takes the leaves of the policies, memories, features and noise; `greedy` the same without noise."""
-        self.host, self._team, self._act, self._greedy = host, learners, act, greedy
+        self.host, self._team, self._act, self._greedy = host, team, act, greedy
 
     def play(self, policies: tuple[Policy, ...], seed: int, episodes: int, deterministic: bool) -> Episodes:
         return play_host_episodes(self.host, self._team, self._chooser(policies, seed, deterministic), seed, episodes)
@@ -42,7 +42,7 @@ class HostPlayer:
             if t == 0:
                 batches.append([])
             actions = choose(features, t)
-            batches[-1].append(team.join_actions(self._team, actions, np))
+            batches[-1].append(acting.join_actions(self._team, actions, np))
             return actions
 
         played = play_host_episodes(self.host, self._team, choose_and_note, seed, num_recorded)
@@ -51,7 +51,7 @@ class HostPlayer:
 
     def _chooser(self, policies: tuple[Policy, ...], seed: int, deterministic: bool) -> Chooser:
         """Carries what acting remembers from step to step; with step 0 all episodes begin anew."""
-        leaves, at_rest = jax.tree.leaves(policies), team.memories_at_rest(self._team, self.host.num_envs)
+        leaves, at_rest = jax.tree.leaves(policies), acting.memories_at_rest(self._team, self.host.num_envs)
         draw, memories = self._noise_drawer(seed), at_rest
 
         def choose(features: np.ndarray, t: int) -> list[np.ndarray]:
@@ -73,7 +73,7 @@ class HostPlayer:
             nonlocal key, noise
             if t % NOISE_BLOCK == 0:
                 key, noise_key = jax.random.split(key)
-                noise = [np.asarray(part) for part in team.draw_noise(self._team, noise_key, shape)]
+                noise = [np.asarray(part) for part in acting.draw_noise(self._team, noise_key, shape)]
             return [part[t % NOISE_BLOCK] for part in noise]
 
         return draw

@@ -16,9 +16,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key, PRNGKeyArray
 
+from courtside.algos import acting
 from courtside.algos.nets import distributions
-from courtside.algos.team import Team, join_actions, noise_from_bits, noise_sizes, note_ends, rollout_memory
-from courtside.algos.team import act as team_acts
+from courtside.algos.team import Team
 from courtside.encoding import decode_action, encode, pack
 from courtside.envs.base import Env
 from courtside.envs.wrappers import draw_fresh, start_episode, step_episode
@@ -52,8 +52,8 @@ def some_action(spec: EnvSpec) -> Array:
 
 def rows_of(team: Team, obs: Any) -> Array:
     """What a rollout keeps of the observations of a JAX world, whose agents all have one kind: bytes or features."""
-    setup = team.groups[0]
-    return pack(setup.observation, obs, jnp) if setup.packed else encode(setup.observation, obs, jnp)
+    group = team.groups[0]
+    return pack(group.observation, obs, jnp) if group.packed else encode(group.observation, obs, jnp)
 
 
 def start_envs(env: Env, team: Team, state: TrainState, key: PRNGKeyArray) -> TrainState:
@@ -75,12 +75,12 @@ def collect(env: Env, team: Team, state: TrainState) -> tuple[TrainState, Rollou
         env_state, obs, memories = carry
         noise_now, keys_now, fresh_now = inputs
         features = rows_of(team, obs)
-        actions, memories = team_acts(team, policies, features, memories, noise_now)
+        actions, memories = acting.act(team, policies, features, memories, noise_now)
         before = env_state.done
         env_state, timestep, end = jax.vmap(lambda *args: step_episode(env, *args, score_cap=team.score_cap))(
-            env_state, join_actions(team, actions, jnp), keys_now, fresh_now if ahead else start(fresh_now)
+            env_state, acting.join_actions(team, actions, jnp), keys_now, fresh_now if ahead else start(fresh_now)
         )
-        memories = note_ends(team, memories, end.ended)
+        memories = acting.note_ends(team, memories, end.ended)
         flags = (timestep.reward, timestep.terminated, timestep.truncated)
         seen = (features, actions, *flags, rows_of(team, timestep.final_obs))
         return (env_state, timestep.obs, memories), (seen, ~before, end)
@@ -89,7 +89,7 @@ def collect(env: Env, team: Team, state: TrainState) -> tuple[TrainState, Rollou
     carry = (state.env_state, state.obs, remembered)
     (env_state, obs, memories), (seen, active, ends) = jax.lax.scan(step, carry, (noise, step_keys, fresh))
     active = active if team.num_agents > 1 else None
-    kept = rollout_memory(team, remembered)
+    kept = acting.rollout_memory(team, remembered)
     rollout = Rollout(*seen, last_features=rows_of(team, obs), active=active, ends=ends, memory=kept)
     learners = tuple(replace(learner, policy_state=m) for learner, m in zip(state.learners, memories, strict=True))
     state = replace(state, learners=learners, key=key, env_state=env_state, obs=obs)
@@ -110,9 +110,9 @@ def draw_randomness(
 
     A key is two random words, so words that come out of a generator are as good as keys that were split.
     """
-    bits = jax.random.bits(key, (team.num_steps, team.num_envs, sum(noise_sizes(team)) + 4), jnp.uint32)
+    bits = jax.random.bits(key, (team.num_steps, team.num_envs, sum(acting.noise_sizes(team)) + 4), jnp.uint32)
     step_keys, reset_keys = (jax.random.wrap_key_data(bits[..., i : i + 2], impl=KEY_KIND) for i in (0, 2))
-    return noise_from_bits(team, bits[..., 4:]), step_keys, reset_keys
+    return acting.noise_from_bits(team, bits[..., 4:]), step_keys, reset_keys
 
 
 def summarize_episodes(

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_type_hints
 
 from courtside.errors import ConfigError
 from courtside.settings.algorithms import ALGORITHMS, learning_groups, owners_of
-from courtside.settings.groups import Algo, EnvConfig, NetConfig, RunConfig
+from courtside.settings.groups import EnvConfig, NetConfig, RunConfig
 from courtside.settings.learning import Learning, Traits
 from courtside.settings.mad4pg import MAD4PGConfig
 from courtside.settings.ppo import PPO, PPOConfig
@@ -145,7 +145,7 @@ def override(config: Config, **changes: Any) -> Config:
     """
     changes = {ALIASES.get(name, name): value for name, value in changes.items()}
     if "algo" in changes:
-        config = change_algo(config, fit("algo", Algo, changes["algo"]))
+        config = change_algo(config, fit("algo", setting_hints(RunConfig)["algo"], changes["algo"]))
     groups = config.groups
     for name, value in changes.items():
         group, kind = owner_of(name, config)
@@ -163,7 +163,7 @@ def with_groups(config: Config, groups: dict[str, Any]) -> Config:
     )
 
 
-def change_algo(config: Config, algo: Algo) -> Config:
+def change_algo(config: Config, algo: str) -> Config:
     """The same run with another algorithm; one of the other family also brings the network that it usually has."""
     changed = dataclasses.replace(config, run=dataclasses.replace(config.run, algo=algo))
     if changed.family == config.family:

@@ -8,11 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from courtside.algos.group import make_group
+from courtside.algos.inputs import actor_and_critic_inputs, network_input
 from courtside.algos.nets import blocks
 from courtside.algos.nets.actor_critic import make_actor_critic
 from courtside.algos.nets.convolution import KERNELS, Image, NatureTorso, image_of
 from courtside.algos.ops.running_stats import make_running_stats
-from courtside.algos.setup import actor_and_critic_inputs, make_setup, network_input
 from courtside.errors import ConfigError
 from courtside.settings.config import Config, NetConfig, override
 from courtside.spaces import Box, Dict, Discrete
@@ -180,11 +181,11 @@ def test_which_spaces_are_images(space, image):
 
 def test_the_network_is_handed_the_bytes_of_a_rollout():
     """Numbers would take four times the memory, and the first layer moves bytes faster."""
-    setup = make_setup(Config(), ATARI, Discrete(4), 1, packed=True)
+    setup = make_group(Config(), ATARI, Discrete(4), 1, packed=True)
     seen = rows(ATARI.shape, 2)[:, None]
     assert network_input(setup, Policy(None, make_running_stats((1,))), seen).dtype == jnp.uint8
     assert actor_and_critic_inputs(setup, seen)[0].dtype == jnp.uint8
-    by_hidden_layers = make_setup(override(Config(), torso="mlp"), ATARI, Discrete(4), 1, packed=True)
+    by_hidden_layers = make_group(override(Config(), torso="mlp"), ATARI, Discrete(4), 1, packed=True)
     assert actor_and_critic_inputs(by_hidden_layers, seen)[0].dtype == jnp.float32
 
 
@@ -203,8 +204,8 @@ def test_the_network_is_handed_the_bytes_of_a_rollout():
 )
 def test_what_cannot_be_had_with_a_cnn(space, num_agents, changes, message):
     with pytest.raises(ConfigError, match=message):
-        make_setup(override(Config(), **changes), space, Discrete(4), num_agents)
-    make_setup(override(Config(), **(changes | {"torso": "mlp"})), space, Discrete(4), num_agents)
+        make_group(override(Config(), **changes), space, Discrete(4), num_agents)
+    make_group(override(Config(), **(changes | {"torso": "mlp"})), space, Discrete(4), num_agents)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import json, jax, jax.numpy as jnp, numpy as np
 jax.config.update("jax_num_cpu_devices", 2)
 from courtside.algos.nets import cores
 from courtside.engines.fit import can_share
-from courtside.algos.setup import make_setup
+from courtside.algos.group import make_group
 from courtside.settings.config import Config, NetConfig, override
 from courtside.algos.nets.actor_critic import make_actor_critic
 from courtside.algos.nets.recurrent import blank_memory
@@ -42,7 +42,7 @@ on_all, alone = cores.on_all(learn, ()), jax.jit(learn)
 first, again, wanted = on_all(net, rows, mix), on_all(net, rows, mix), alone(net, rows, mix)
 uneven = worst(on_all(net, rows[:5], mix[:5])[1:], alone(net, rows[:5], mix[:5])[1:])
 seen = override(Config(), num_envs=4, num_steps=6, num_minibatches=2)
-can = [can_share([make_setup(override(seen, **changes), space, Discrete(3), 1, packed=True)])
+can = [can_share([make_group(override(seen, **changes), space, Discrete(3), 1, packed=True)])
        for changes in ({}, {"num_steps": 3, "num_minibatches": 4}, {"torso": "mlp"})]
 print(json.dumps({
     "sharing": [int(first[0]), int(wanted[0])],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from courtside.algos.nets.actor_critic import make_actor_critic
-from courtside.algos.nets.recurrent import LSTM, Memory, blank_memory, forget, make_lstm
+from courtside.algos.nets.recurrent import LSTM, LSTMState, blank_memory, forget, make_lstm
 from courtside.settings.config import NetConfig
 from courtside.spaces import Box, Discrete
 from tree_equality import assert_close
@@ -36,7 +36,7 @@ def test_it_begins_orthogonal_without_bias_and_with_nothing_in_mind():
 
 
 def test_one_step_is_the_textbook_equations(cell):
-    x, memory = noise(2, S, D), Memory(noise(3, S, H), noise(4, S, H))
+    x, memory = noise(2, S, D), LSTMState(noise(3, S, H), noise(4, S, H))
     seen, before, weight, recurrent, bias = map(np.asarray, (x, memory.hidden, *jax.tree.leaves(cell)))
     i, f, g, o = np.split(seen @ weight + before @ recurrent + bias, 4, axis=-1)
     sigmoid = lambda z: 1 / (1 + np.exp(-z))  # noqa: E731
@@ -56,7 +56,7 @@ def step_by_step(cell, x, memory):
 
 
 def test_a_sequence_is_its_steps_and_so_is_its_gradient(cell):
-    x, memory, weights = noise(2, T, S, D), Memory(noise(3, S, H), noise(4, S, H)), noise(5, 2, T, S, H)
+    x, memory, weights = noise(2, T, S, D), LSTMState(noise(3, S, H), noise(4, S, H)), noise(5, 2, T, S, H)
     fast = lambda cell, x, memory: cell.unroll(x, memory, jnp.asarray(STARTS))  # noqa: E731
     loss = lambda run: lambda *inputs: jnp.sum(weights * jnp.stack(jax.tree.leaves(run(*inputs))))  # noqa: E731
     (a, slopes), (b, expected) = (
@@ -79,7 +79,7 @@ def test_nothing_from_before_an_episode_reaches_it(cell):
 def test_policy_and_value_read_the_memory():
     net = make_actor_critic(NetConfig(hidden_sizes=(8,), lstm_size=H), Box(-1, 1, (D,)), Discrete(3), jax.random.key(0))
     assert net.critic_torso is None
-    memory, x = Memory(noise(3, S, H), noise(4, S, H)), noise(2, T * S, D)
+    memory, x = LSTMState(noise(3, S, H), noise(4, S, H)), noise(2, T * S, D)
     head, value, memories = net.unroll(x, memory, jnp.asarray(STARTS.reshape(-1)))
     assert (head.shape, value.shape, memories.cell.shape) == ((T * S, 3), (T * S,), (T, S, H))
     first, after = net.step(x[:S], memory)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from courtside.algos.ops.nstep import Entries
-from courtside.algos.replay.ring import Layout, age, insert, make_ring, pack, sample_uniform, size, unpack
+from courtside.algos.replay.ring import RowLayout, age, insert, make_ring, pack, sample_uniform, size, unpack
 
-LAYOUT = Layout(num_agents=2, row_size=3, action_sizes=(2, 1))
+LAYOUT = RowLayout(num_agents=2, row_size=3, action_sizes=(2, 1))
 
 add, draw, ages = jax.jit(insert), jax.jit(sample_uniform, static_argnums=2), jax.jit(age)
 

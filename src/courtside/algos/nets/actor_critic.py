@@ -19,7 +19,7 @@ from courtside import spaces
 from courtside.algos.nets.convolution import Image, NatureTorso, image_of, make_nature_torso
 from courtside.algos.nets.distributions import head_size
 from courtside.algos.nets.layers import HIDDEN_GAIN, Linear, make_layers
-from courtside.algos.nets.recurrent import LSTM, Memory, join_memories, make_lstm, split_memory
+from courtside.algos.nets.recurrent import LSTM, LSTMState, join_memories, make_lstm, split_memory
 from courtside.settings.config import NetConfig
 from courtside.spaces import Box, Space
 
@@ -63,7 +63,7 @@ class ActorCritic(eqx.Module):
         """The row of numbers that describes the action distribution."""
         return self._head(self.actor_torso(features))
 
-    def value(self, features: Num[Array, "*batch D"], memory: Memory | None = None) -> Float[Array, "*batch"]:
+    def value(self, features: Num[Array, "*batch D"], memory: LSTMState | None = None) -> Float[Array, "*batch"]:
         """`features` is what the critic sees: the agent's own row, or everybody's where it is a central one; `memory` is
         what was remembered before."""
         torso = self.actor_torso if self.critic_torso is None else self.critic_torso
@@ -83,8 +83,8 @@ class ActorCritic(eqx.Module):
         return self._head(parts[0].hidden), join_memories(parts)
 
     def unroll(
-        self, features: Num[Array, "TS D"], memory: Memory, starts: Bool[Array, "TS"]
-    ) -> tuple[Array, Array, Memory]:
+        self, features: Num[Array, "TS D"], memory: LSTMState, starts: Bool[Array, "TS"]
+    ) -> tuple[Array, Array, LSTMState]:
         """Policy and value of T steps of S sequences, step after step, and what was remembered after each. [T, S, H]"""
         hidden, num_sequences, cores = self.actor_torso(features), memory.hidden.shape[0], self.cores
         by_step = lambda x: x.reshape(-1, num_sequences, *x.shape[1:])  # noqa: E731

@@ -27,7 +27,7 @@ NUM_GATES = 4
 """Input gate, forget gate, candidate, output gate: the order of the columns of all weights."""
 
 
-class Memory(eqx.Module):
+class LSTMState(eqx.Module):
     """What a cell remembers of an episode so far; zero where it begins."""
 
     hidden: Float[Array, "*batch H"]
@@ -41,20 +41,20 @@ def memory_size(net: NetConfig) -> int:
     return net.lstm_size * (2 if net.critic_lstm else 1)
 
 
-def split_memory(memory: Memory, count: int) -> list[Memory]:
+def split_memory(memory: LSTMState, count: int) -> list[LSTMState]:
     """What each of `count` cells remembers."""
     halves = (jnp.split(x, count, axis=-1) for x in (memory.hidden, memory.cell))
-    return [Memory(*part) for part in zip(*halves, strict=True)]
+    return [LSTMState(*part) for part in zip(*halves, strict=True)]
 
 
-def join_memories(parts: Sequence[Memory]) -> Memory:
+def join_memories(parts: Sequence[LSTMState]) -> LSTMState:
     """The other way round."""
     return jax.tree.map(lambda *x: jnp.concatenate(x, axis=-1), *parts)
 
 
-def blank_memory(batch: tuple[int, ...], size: int) -> Memory:
+def blank_memory(batch: tuple[int, ...], size: int) -> LSTMState:
     """Nothing is remembered yet."""
-    return Memory(jnp.zeros((*batch, size), jnp.float32), jnp.zeros((*batch, size), jnp.float32))
+    return LSTMState(jnp.zeros((*batch, size), jnp.float32), jnp.zeros((*batch, size), jnp.float32))
 
 
 def forget(memory: Any, where: Bool[Array, "*batch"]) -> Any:
@@ -70,20 +70,20 @@ class LSTM(eqx.Module):
     recurrent: Float[Array, "*P H G"]
     bias: Float[Array, "*P G"]
 
-    def step(self, x: Float[Array, "*batch D"], memory: Memory) -> Memory:
+    def step(self, x: Float[Array, "*batch D"], memory: LSTMState) -> LSTMState:
         """One step: what is remembered afterwards."""
-        return Memory(*_cell(self._inward(x) + memory.hidden @ self.recurrent, memory.cell)[1:])
+        return LSTMState(*_cell(self._inward(x) + memory.hidden @ self.recurrent, memory.cell)[1:])
 
-    def unroll(self, x: Float[Array, "T S D"], memory: Memory, starts: Bool[Array, "T S"]) -> Memory:
+    def unroll(self, x: Float[Array, "T S D"], memory: LSTMState, starts: Bool[Array, "T S"]) -> LSTMState:
         """All steps of S sequences: what is remembered after each. [T, S, H]
 
         `memory` [S, H] is from before the first step; it is forgotten before every step that begins an episode.
         """
         keep = (~starts).astype(jnp.float32)[..., None]
         if cores.num_sharing() == 1:
-            return Memory(*_unroll(self._inward(x), keep, self.recurrent, memory.hidden, memory.cell))
+            return LSTMState(*_unroll(self._inward(x), keep, self.recurrent, memory.hidden, memory.cell))
         sequences = (x.swapaxes(0, 1), keep.swapaxes(0, 1), memory.hidden, memory.cell)
-        return Memory(*(part.swapaxes(0, 1) for part in cores.share_sequences(_unroll_own, self, sequences)))
+        return LSTMState(*(part.swapaxes(0, 1) for part in cores.share_sequences(_unroll_own, self, sequences)))
 
     def _inward(self, x: Float[Array, "*batch D"]) -> Float[Array, "*batch G"]:
         y = x @ self.weight

@@ -1,4 +1,6 @@
-"""One gradient step of one long vector of parameters: clip by the global norm, Adam, and decay of the weights beside it."""
+"""Adam as the families take it. PPO: one long vector of parameters, clipped by a factor, the decay of the weights beside it.
+The MAD4PG family: trees, an L2 gradient that Adam sees. They are two, because their states lie otherwise in checkpoints and
+their clipping rounds otherwise."""
 
 from __future__ import annotations
 
@@ -42,3 +44,10 @@ def _adam(eps: Any, rate: Any) -> optax.GradientTransformation:
     """Clipping is a factor before it, since Optax's own would be one more pass over all parameters; the identity holds its
     place, so that older checkpoints fit."""
     return optax.chain(optax.identity(), optax.scale_by_adam(eps=eps), optax.scale(-1.0 * rate))
+
+
+def adam_of_tree(clips: bool, max_norm: Any, l2: Any, eps: Any, rate: Any) -> optax.GradientTransformation:
+    """Clip, add the L2 gradient, Adam; made inside the program because the numbers are traced."""
+    clip = [optax.clip_by_global_norm(max_norm)] if clips else []
+    decay = optax.add_decayed_weights(l2)
+    return optax.chain(*clip, decay, optax.scale_by_adam(eps=eps), optax.scale(-1.0 * rate))

@@ -20,7 +20,7 @@ from courtside.algos.replay.sum_tree import SumTree
 
 
 @dataclass(frozen=True)
-class Layout:
+class RowLayout:
     """What lies where in a row: features, actions, rewards, discounts, next features, weights; agents side by side."""
 
     num_agents: int
@@ -105,14 +105,14 @@ def age(ring: Ring, indices: Int[Array, "M"]) -> Int[Array, "M"]:
     return (ring.inserted - 1 - indices // num_envs) % num_slots * num_envs
 
 
-def pack(entries: Entries, layout: Layout) -> Float[Array, "*batch W"]:
+def pack(entries: Entries, layout: RowLayout) -> Float[Array, "*batch W"]:
     """Entries as rows: one array to write to, and to gather from in one go."""
     batch, parts = entries.reward.shape[:-1], jax.tree.leaves(entries)
     flat = [x.reshape(*batch, w).astype(jnp.float32) for x, w in zip(parts, layout.sizes, strict=True)]
     return jnp.concatenate(flat, axis=-1)
 
 
-def unpack(rows: Float[Array, "*batch W"], layout: Layout) -> Entries:
+def unpack(rows: Float[Array, "*batch W"], layout: RowLayout) -> Entries:
     """The entries behind rows; the actions of all agents side by side, [*batch, U]."""
     ends = [sum(layout.sizes[: i + 1]) for i in range(len(layout.sizes) - 1)]
     seen, action, reward, discount, following, weight = jnp.split(rows, ends, axis=-1)

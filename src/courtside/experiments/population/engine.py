@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from courtside.algos.algorithm import Hyper, make_hyper, without_learning
+from courtside.algos.algorithm import make_hyper
 from courtside.algos.team import Team
 from courtside.engines import COMPILE_THREAD, Rows, backend, fit, make_engine
 from courtside.engines.episodes import Episodes, play_episodes
@@ -45,7 +45,7 @@ class _Share:
 
     device: Any
     members: range
-    hyper: Hyper
+    hyper: Any
     seeds: Array
     chunk: Callable[..., Any]
     init: Callable[..., Any]
@@ -140,8 +140,8 @@ class PopulationEngine:
         """Rollout and Learning Phase, `num_updates` times for every member; rows are [P, num_updates]."""
         return self._run([share.hyper for share in self._shares], state, num_updates)
 
-    def _run(self, hypers: Sequence[Hyper], state: Shards, num_updates: int) -> tuple[Shards, Rows]:
-        def work(share: _Share, hyper: Hyper, part: TrainState) -> tuple[TrainState, Rows]:
+    def _run(self, hypers: Sequence[Any], state: Shards, num_updates: int) -> tuple[Shards, Rows]:
+        def work(share: _Share, hyper: Any, part: TrainState) -> tuple[TrainState, Rows]:
             count = jax.device_put(np.int32(num_updates), share.device)
             part, rows = share.chunk(self._world_on(share), hyper, part, count)
             return part, {name: np.asarray(column)[:, :num_updates] for name, column in rows.items()}
@@ -159,7 +159,7 @@ class PopulationEngine:
         if self.configs[0].traits.has_replay and trains_side_by_side():
             return None
         tried = max(1, num_updates // 10)
-        idle = [without_learning(share.hyper) for share in self._shares]
+        idle = [self.team.algorithm.without_learning(share.hyper) for share in self._shares]
         copy = jax.block_until_ready(jax.tree.map(jnp.copy, state))
         start = time.perf_counter()
         self._run(idle, copy, tried)
@@ -269,7 +269,7 @@ def init_members(env: Env, team: Team, seeds: Array) -> TrainState:
     return _over_members(lambda seed: init_run(env, team, seed), seeds)
 
 
-def run_members(env: Env, team: Team, hyper: Hyper, state: TrainState, num_updates: Array) -> Any:
+def run_members(env: Env, team: Team, hyper: Any, state: TrainState, num_updates: Array) -> Any:
     """`num_updates` times Rollout Phase and Learning Phase of every member; all leaves have a leading axis P."""
     return _over_members(lambda h, s: run_updates(env, team, h, s, num_updates), hyper, state)
 

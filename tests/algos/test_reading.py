@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from courtside.algos import ppo, recurrence, team
+from courtside.algos import acting, inputs, ppo, reading, team
+from courtside.algos.inputs import batch_features
 from courtside.algos.nets import distributions, recurrent
-from courtside.algos.setup import batch_features
 from courtside.engines import rollout
 from courtside.engines.jax_engine import init_run
 from courtside.envs.base import make_timestep
@@ -79,11 +79,11 @@ def both(collected):
 
     @jax.jit
     def run(state, kept):
-        (learner,), rows = state.learners, team._cut(players, setup, kept, 0)
+        (learner,), rows = state.learners, inputs.cut(setup, kept, 0)
         features = batch_features(setup, learner.policy, rows.features)
-        read = recurrence.look_back(setup, learner.params, features, rows)
-        follows = ppo._next_values(setup, learner, rows, read)
-        batch = ppo.make_batch(setup, ppo.make_hyper(CONFIG), learner, rows)
+        read = reading.look_back(setup, learner.params, features, rows)
+        follows = reading.next_values(setup, learner.policy, rows, read)
+        batch = ppo.make_batch(setup, ppo.make_hyper(CONFIG), learner.policy, rows)
         return step_by_step(players, state, kept), (read.value, read.memories, follows, batch)
 
     return run(before, kept)
@@ -112,23 +112,23 @@ def test_what_follows_is_valued_with_the_memory_of_that_moment(collected, both):
 def test_each_group_of_agents_learns_from_its_own_memory(collected):
     apart = team.make_team(override(CONFIG, learners="independent"), Drift().spec)
     kept = dataclasses.replace(collected[3], memory=("first", "second"), action=collected[3].action * 2)
-    assert [team._cut(apart, group, kept, i).memory for i, group in enumerate(apart.groups)] == ["first", "second"]
-    assert [x.hidden.shape for x in team.memories_at_rest(apart, B)] == [(B, 1, 2 * H)] * 2
+    assert [inputs.cut(group, kept, i).memory for i, group in enumerate(apart.groups)] == ["first", "second"]
+    assert [x.hidden.shape for x in acting.memories_at_rest(apart, B)] == [(B, 1, 2 * H)] * 2
 
 
 @pytest.mark.parametrize("length", [T, L])
 def test_minibatches_are_whole_sequences_and_leave_nothing_out(length):
     setup = team.make_team(override(CONFIG, lstm_steps=length), Drift().spec).groups[0]
-    order = np.asarray(recurrence.minibatches(setup, jax.random.key(0), jnp.int32(0)))
+    order = np.asarray(reading.minibatches(setup, setup.switches.num_minibatches, jax.random.key(0), jnp.int32(0)))
     assert order.shape == (2, T * B * A // 2)
     assert sorted(order.reshape(-1)) == list(range(T * B * A))
     for minibatch in order.reshape(2, length, -1):
         firsts = minibatch[0]
         assert np.all(firsts // (B * A) % length == 0)
         np.testing.assert_array_equal(minibatch, np.arange(length)[:, None] * B * A + firsts[None])
-        found = recurrence.sequences_of(setup, jnp.asarray(minibatch.reshape(-1)))
+        found = reading.sequences_of(setup, jnp.asarray(minibatch.reshape(-1)))
         np.testing.assert_array_equal(found, firsts // (B * A) // length * B * A + firsts % (B * A))
-    other = np.asarray(recurrence.minibatches(setup, jax.random.key(0), jnp.int32(1)))
+    other = np.asarray(reading.minibatches(setup, setup.switches.num_minibatches, jax.random.key(0), jnp.int32(1)))
     assert not np.array_equal(order, other)
 
 
@@ -137,9 +137,9 @@ def test_before_the_first_gradient_step_the_policy_is_the_one_that_acted(collect
     players, before, _, _ = collected
     batch = both[1][-1]
     (setup,), params = players.groups, before.learners[0].params
-    read = jax.jit(lambda b: recurrence.policy_and_value(setup, params, b.features, b.starts, b.memory))
-    for indices in recurrence.minibatches(setup, jax.random.key(1), jnp.int32(0)):
-        minibatch = ppo._take(setup, batch, indices)
+    read = jax.jit(lambda b: reading.policy_and_value(setup, params, b.features, b.starts, b.memory))
+    for indices in reading.minibatches(setup, setup.switches.num_minibatches, jax.random.key(1), jnp.int32(0)):
+        minibatch = ppo.take(setup, batch, indices)
         head, value = read(minibatch)
         log_prob, _ = distributions.log_prob_and_entropy(setup.action, head, minibatch.action)
         np.testing.assert_allclose(value, minibatch.value, rtol=1e-4, atol=1e-5)
@@ -157,7 +157,7 @@ def test_the_value_reads_its_own_cell_and_the_policy_never_does(collected, both)
     players, before, _, _ = collected
     (setup,), params, batch = players.groups, before.learners[0].params, both[1][-1]
     assert batch.memory.hidden.shape == (T // L * B * A, 2 * H)
-    read = jax.jit(lambda m: recurrence.policy_and_value(setup, params, batch.features, batch.starts, m))
+    read = jax.jit(lambda m: reading.policy_and_value(setup, params, batch.features, batch.starts, m))
     own, critics = recurrent.split_memory(batch.memory, 2)
     for i, parts in enumerate([(_moved(own), critics), (own, _moved(critics))]):
         found = read(recurrent.join_memories(parts))

@@ -22,7 +22,7 @@ QUIET = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-back
 
 
 def launch(started):
-    return started.chromium.launch(executable_path=BROWSER, args=QUIET.split())
+    return started.chromium.launch(executable_path=BROWSER, args=QUIET.split(), timeout=1000 * PATIENCE)
 
 
 def patient(page):

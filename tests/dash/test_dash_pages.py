@@ -242,24 +242,25 @@ def test_a_run_that_is_deleted_is_told(browser, address, runs):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(
-    "path",
+    ("path", "parts"),
     [
-        "",
-        f"run?name={SICK}",
-        f"population?name={POPULATION}",
-        f"search?name={SEARCH}",
-        f"compare?name={SICK}",
-        f"wall?name={SICK}",
+        ("", [f"tr:has-text('{SICK[:8]}')"]),
+        (f"run?name={SICK}", ["figure.chart", "text=What to do:"]),
+        (f"population?name={POPULATION}", ["figure.chart", "text=Worst member"]),
+        (f"search?name={SEARCH}", ["text=winner", ".parallel polyline"]),
+        (f"compare?name={SICK}", ["figure.chart"]),
+        (f"wall?name={SICK}", [".wall p.muted:not(:has-text('Waiting'))"]),
     ],
 )
-def test_pages_can_be_used_by_everybody(browser, address, path, scheme):
+def test_pages_can_be_used_by_everybody(browser, address, path, parts, scheme):
     """What axe calls serious or critical: contrast, names of controls, order of headings and more; at a phone's width too."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python")
-    context = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme=scheme)
+    phone = {"viewport": {"width": 390, "height": 800}, "reduced_motion": "reduce"}
+    context = browser.new_context(**phone, color_scheme=scheme)
     page = patient(context.new_page())
     page.goto(f"{address}{path}")
-    page.locator("main h1").wait_for()
-    page.wait_for_timeout(500)
+    for part in ("main h1", *parts):
+        page.locator(part).first.wait_for(state="attached")
     found = axe.Axe().run(page).response["violations"]
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     context.close()

@@ -372,7 +372,7 @@ def test_nothing_is_written_to_a_run(served, runs):
     assert {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in runs.rglob("*")} == before
 
 
-HOLDER = "import sys, time\nfrom pathlib import Path\nfrom courtside.runs.holding import hold\nheld = hold(Path(sys.argv[1]))\nprint(flush=True)\ntime.sleep(60)"
+HOLDER = "import sys, time\nfrom pathlib import Path\nfrom courtside.runs.holding import hold\nheld = hold(Path(sys.argv[1]))\nprint(flush=True)\ntime.sleep(600)"
 
 
 def test_a_run_counts_as_training_as_long_as_a_process_holds_its_lock(served, runs):

@@ -36,7 +36,10 @@ from courtside.machine import num_cores
 
 ROOT = Path(__file__).parents[1]
 AS_MAKE_TEST = ("-n", "logical", "--maxprocesses", "8", "--dist", "loadfile")
-AS_SHIPPED = "--xla_cpu_use_fusion_emitters=true --xla_backend_optimization_level=3"
+AS_SHIPPED = (
+    "--xla_cpu_use_fusion_emitters=true --xla_backend_optimization_level=2 --xla_cpu_parallel_codegen_split_count=32"
+)
+"""XLA's own, and the level that `engines.backend` chooses for training."""
 FOUR_AT_A_TIME = ("SSE", "SSSE", "POPCNT")
 """What NumPy calls the parts of a processor that `sse` leaves to it."""
 

@@ -107,3 +107,10 @@ def test_images_are_never_left_to_one_core():
     assert not is_small(env_id="BreakoutNoFrameskip-v4")
     assert not is_small(env_id="gym:CarRacing-v3", torso="cnn")
     assert is_small(env_id="atari:breakout", torso="mlp")
+
+
+def test_a_level_of_the_compiler_that_was_set_outside_holds(monkeypatch):
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    assert backend.compiler_options(2) == {"xla_backend_optimization_level": 2}
+    monkeypatch.setenv("XLA_FLAGS", "--xla_foo=1 --xla_backend_optimization_level=0")
+    assert backend.compiler_options(2) is None

@@ -77,12 +77,14 @@ def _add_xla_flag(flag: str) -> None:
 
 def compiler_options(effort: int) -> dict[str, int] | None:
     """How hard the CPU compiler tries, 0 to 3: 2 gives code as fast as 3 in two thirds of the time (bench/RESULTS.md).
+    A level that somebody set in XLA_FLAGS holds.
 
     For a GPU all cores compile parts of one program, which halves the wait; left alone, one core does it.
     """
     platform = jax.default_backend()
     if platform == "cpu":
-        return {"xla_backend_optimization_level": effort}
+        level = "xla_backend_optimization_level"
+        return None if level in os.environ.get("XLA_FLAGS", "") else {level: effort}
     return {"xla_gpu_force_compilation_parallelism": num_cores()} if platform == "gpu" else None
 
 

@@ -244,7 +244,9 @@ def _check_pure(trial: WorldTrial) -> Iterator[Fault | str]:
     before = dict(getattr(env, "__dict__", {}))
     programs = [_program(env, trial) for _ in range(2)]
     after = getattr(env, "__dict__", {})
-    changed = [n for n, v in after.items() if (v is not before[n] if n in before else _holds_arrays(v))]
+    # An array that was stored while tracing is a tracer, dead once the trace is over.
+    new = [n for n, v in after.items() if n not in before and any(isinstance(x, jax.Array) for x in jax.tree.leaves(v))]
+    changed = [n for n, v in after.items() if n in new or (n in before and v is not before[n])]
     if changed:
         yield Fault(
             f"reset or step changes the world's own attribute {changed[0]!r}", "a world that never changes", remedy
@@ -259,11 +261,6 @@ def _program(env: Env, trial: WorldTrial) -> str:
     reset = jax.make_jaxpr(lambda key: env.reset(key))(trial.keys[0])
     step = jax.make_jaxpr(lambda *args: env.step(*args))(state, trial.action, trial.keys[1])
     return re.sub(r"0x[0-9a-f]+", "", f"{reset} {step}")
-
-
-def _holds_arrays(value: Any) -> bool:
-    """An array that was stored while tracing is a tracer, dead once the trace is over."""
-    return any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value))
 
 
 # --- over many random steps, auto-reset as in training ---------------------------------------------------------------

@@ -63,13 +63,12 @@ def save(path: str | Path, state: Any, meta: dict[str, Any]) -> None:
     leaves = _saved_leaves(state)
     fetched = jax.device_get({name: numbers_of(leaf) for name, leaf in leaves.items()})
     tensors = {name: _storable(name, np.asarray(array)) for name, array in fetched.items()}
+    kinds = {name: {"key": str(jax.random.key_impl(leaf))} if is_key(leaf) else {} for name, leaf in leaves.items()}
+    entries = {name: _describe(leaf) | {"crc32": _checksum(tensors[name])} for name, leaf in leaves.items()}
     record = {
-        "format": FORMAT,
-        "courtside": __version__,
-        "pipeline_hash": pipeline_hash(meta.get("pipeline") or {}),
-        "meta": meta,
-        "leaves": {name: _describe_saved(leaf, tensors[name]) for name, leaf in leaves.items()},
-    }
+        "format": FORMAT, "courtside": __version__, "pipeline_hash": pipeline_hash(meta.get("pipeline") or {}),
+        "meta": meta, "leaves": {name: entry | kinds[name] for name, entry in entries.items()},
+    }  # fmt: skip
     files.make_folder(path.parent)
     files.write_bytes(path, safetensors.save(tensors, metadata={_KEY: _seal(record)}))
 
@@ -168,11 +167,6 @@ def _describe(leaf: Any) -> dict[str, Any]:
     if not hasattr(leaf, "dtype"):
         raise CheckpointError(f"A checkpoint holds numbers only, but the state holds {leaf!r} ({type(leaf).__name__}).")
     return {"dtype": str(leaf.dtype), "shape": list(leaf.shape)}
-
-
-def _describe_saved(leaf: Any, tensor: np.ndarray) -> dict[str, Any]:
-    key = {"key": str(jax.random.key_impl(leaf))} if is_key(leaf) else {}
-    return {**_describe(leaf), **key, "crc32": _checksum(tensor)}
 
 
 def _checksum(tensor: np.ndarray) -> int:
@@ -303,11 +297,12 @@ def _check_pipeline(path: Path, record: dict[str, Any], pipeline: dict[str, Any]
 
 def _check_fit(path: Path, stored: dict[str, Any], wanted: dict[str, dict[str, Any]], record: dict[str, Any]) -> None:
     """Refuse a checkpoint whose leaves differ from the template's, naming the first few."""
-    faults = [
-        f"{name} is {_words(stored.get(name))} in the checkpoint, {_words(wanted.get(name))} here"
-        for name in sorted(set(stored) | set(wanted))
-        if not _fits(name, stored.get(name), wanted.get(name))
-    ]
+    faults = []
+    for name in sorted(set(stored) | set(wanted)):
+        old, new = stored.get(name), wanted.get(name)
+        is_free = name in _FREE and old and new and old["dtype"] == new["dtype"]
+        if not is_free and _words(old) != _words(new):
+            faults.append(f"{name} is {_words(old)} in the checkpoint, {_words(new)} here")
     if not faults:
         return
     there, here = _hidden_layers(record["leaves"]), _hidden_layers(wanted)
@@ -340,12 +335,6 @@ def _hidden_layers(leaves: dict[str, dict[str, Any]]) -> str:
     first = min((match[1] for match, _ in matches), default="")
     layers = sorted((int(match[2]), shape[-1]) for match, shape in matches if match[1] == first)
     return ", ".join(str(units) for _, units in layers)
-
-
-def _fits(name: str, stored: dict[str, Any] | None, wanted: dict[str, Any] | None) -> bool:
-    if name in _FREE and stored and wanted:
-        return stored["dtype"] == wanted["dtype"]
-    return _words(stored) == _words(wanted)
 
 
 def _words(entry: dict[str, Any] | None) -> str:

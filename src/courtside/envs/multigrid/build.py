@@ -162,13 +162,9 @@ def list_options(name: str) -> tuple[Option, ...]:
     world = build(listing, {})
     docs = {option: text for option, (_, text) in MODES.items()}
     docs |= field_docs(GridOptions) | field_docs(KINDS[listing.kind])
-    return tuple(
-        Option(option, kind, _default(world, option), docs.get(option, ""))
-        for option, kind in option_kinds(listing).items()
-    )
-
-
-def _default(world: Any, option: str) -> Any:
-    if option in MODES:
-        return MODES[option][0]
-    return getattr(world.rules if hasattr(world.rules, option) else world.options, option)
+    options = []
+    for option, kind in option_kinds(listing).items():
+        owner = world.rules if hasattr(world.rules, option) else world.options
+        default = MODES[option][0] if option in MODES else getattr(owner, option)
+        options.append(Option(option, kind, default, docs.get(option, "")))
+    return tuple(options)

@@ -63,27 +63,15 @@ def _square(options: GridOptions) -> tuple[int, int]:
     return options.view_size, options.view_size
 
 
-def _kinds_space(rules: Rules, options: GridOptions) -> Space:
-    return _with_rest({"cells": Cells(len(rules.alphabet) + 1, _square(options))}, rules, 2)
-
-
 def _kinds(rules: Rules, options: GridOptions, state: GridState) -> Obs:
     kinds = jnp.asarray(kind_table(rules.alphabet))[view(rules, options, state)]
     return {"cells": kinds.reshape(-1, *_square(options))} | _rest(rules, state, 2)
-
-
-def _blurred_space(rules: Rules, options: GridOptions) -> Space:
-    return Dict.of({"cells": Cells(4, _square(options)), "direction": Discrete(4)})
 
 
 def _blurred(rules: Rules, options: GridOptions, state: GridState) -> Obs:
     """Unseen, empty, wall, anything else."""
     kinds = jnp.minimum(type_of(view(rules, options, state)), 3).astype(jnp.uint8)
     return {"cells": kinds.reshape(-1, *_square(options)), "direction": state.direction}
-
-
-def _raw_space(rules: Rules, options: GridOptions) -> Space:
-    return _with_rest({"image": Box(0, 10, (*_square(options), 3), "uint8")}, rules, 1)
 
 
 def _raw(rules: Rules, options: GridOptions, state: GridState) -> Obs:
@@ -116,10 +104,6 @@ def _one_hot(rules: Rules, options: GridOptions, state: GridState) -> Obs:
     return {"image": jnp.concatenate(flags, axis=-1).astype(jnp.uint8)} | _rest(rules, state, 1)
 
 
-def _doubled_space(rules: Rules, options: GridOptions) -> Space:
-    return Box(0, 3, (*_square(options), 25), "uint8")
-
-
 def _doubled(rules: Rules, options: GridOptions, state: GridState) -> UInt8[Array, "A V V 25"]:
     """The direction in every cell, then the one-hot of the first three flags of the one-hot."""
     types = type_of(view(rules, options, state)).reshape(-1, *_square(options), 1)
@@ -147,10 +131,10 @@ def _full(rules: Rules, options: GridOptions, state: GridState) -> Obs:
 
 
 ENCODINGS: dict[str, Encoding] = {
-    "kinds": Encoding(_kinds_space, _kinds),
-    "blurred": Encoding(_blurred_space, _blurred),
-    "raw": Encoding(_raw_space, _raw),
+    "kinds": Encoding(lambda r, o: _with_rest({"cells": Cells(len(r.alphabet) + 1, _square(o))}, r, 2), _kinds),
+    "blurred": Encoding(lambda r, o: Dict.of({"cells": Cells(4, _square(o)), "direction": Discrete(4)}), _blurred),
+    "raw": Encoding(lambda r, o: _with_rest({"image": Box(0, 10, (*_square(o), 3), "uint8")}, r, 1), _raw),
     "one-hot": Encoding(_one_hot_space, _one_hot),
-    "double-one-hot": Encoding(_doubled_space, _doubled),
+    "double-one-hot": Encoding(lambda r, o: Box(0, 3, (*_square(o), 25), "uint8"), _doubled),
     "full": Encoding(_full_space, _full),
 }

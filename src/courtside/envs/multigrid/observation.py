@@ -91,19 +91,15 @@ def draw_agents(
 
 def visible(size: int, blocked: Bool[Array, "*batch cells"]) -> Bool[Array, "*batch cells"]:
     """Which cells of a view are in sight, given which ones block it."""
-    clear = _row_bits(size, ~blocked)
+    # Each row of the view as the bits of an integer, leftmost cell first.
+    grid = ~blocked.reshape(*blocked.shape[:-1], size, size)
+    weights = jnp.asarray(1 << np.arange(size), jnp.int32).reshape((1,) * (grid.ndim - 2) + (size, 1))
+    clear = jnp.sum(jnp.where(grid, weights, 0), axis=-2)
     rows, seen = [], jnp.full(blocked.shape[:-1], 1 << size // 2, jnp.int32)
     for depth in reversed(range(size)):
         lit, seen = _sweep(size, seen, clear[..., depth])
         rows.append(lit)
     return _row_cells(size, jnp.stack(rows[::-1], axis=-1))
-
-
-def _row_bits(size: int, cells: Bool[Array, "*batch cells"]) -> Int[Array, "*batch V"]:
-    """Each row of a view as the bits of an integer, leftmost cell first."""
-    grid = cells.reshape(*cells.shape[:-1], size, size)
-    weights = jnp.asarray(1 << np.arange(size), jnp.int32).reshape((1,) * (grid.ndim - 2) + (size, 1))
-    return jnp.sum(jnp.where(grid, weights, 0), axis=-2)
 
 
 def _row_cells(size: int, bits: Int[Array, "*batch V"]) -> Bool[Array, "*batch cells"]:

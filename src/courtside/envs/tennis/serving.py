@@ -36,17 +36,13 @@ def next_serve(state: TennisState, key: PRNGKeyArray) -> TennisState:
 
 def draw(key: PRNGKeyArray) -> tuple[Float[Array, ""], Float[Array, "2"], Float[Array, "3"]]:
     """Where a ball is served, where both rackets stand, and the same for the next time."""
-    far = _uniform(key, 6)
+    # Numbers in -1 .. 1 from the two words of a key: JAX's own generator would cost more than a whole step of the game.
+    seed, other = jax.random.key_data(key)
+    mixed = _scramble(_scramble(seed + np.arange(1, 7, dtype=np.uint32) * np.uint32(0x9E3779B9)) ^ other)
+    far = (mixed >> 8).astype(jnp.float32) * np.float32(2**-23) - 1
     away = court.START_NEAR + (court.START_FAR - court.START_NEAR) * jnp.abs(far)
     serves = jnp.where(far < 0, -away, away)[:2]
     return serves[0], -away[2:4], jnp.concatenate([serves[1:], -away[4:]])
-
-
-def _uniform(key: PRNGKeyArray, count: int) -> Float[Array, "_"]:
-    """Numbers in -1 .. 1 from the two words of a key: JAX's own generator would cost more than a whole step of the game."""
-    seed, other = jax.random.key_data(key)
-    mixed = _scramble(_scramble(seed + np.arange(1, count + 1, dtype=np.uint32) * np.uint32(0x9E3779B9)) ^ other)
-    return (mixed >> 8).astype(jnp.float32) * np.float32(2**-23) - 1
 
 
 def _scramble(words: UInt32[Array, "_"]) -> UInt32[Array, "_"]:

@@ -192,7 +192,11 @@ class PopulationEngine:
             fetched = jax.device_get([numbers_of(leaf) for leaf in leaves])
             for i in range(len(share.members)):
                 own = jax.device_put([numbers[i] for numbers in fetched], host)
-                states.append(jax.tree.unflatten(tree, map(_like, leaves, own)))
+                part = [  # random keys are keys again
+                    jax.random.wrap_key_data(numbers, impl=jax.random.key_impl(leaf)) if is_key(leaf) else numbers
+                    for leaf, numbers in zip(leaves, own, strict=True)
+                ]
+                states.append(jax.tree.unflatten(tree, part))
         return states
 
     def stack(self, states: Sequence[TrainState]) -> Shards:
@@ -232,11 +236,6 @@ class PopulationEngine:
     def _each(self, work: Callable[..., Any], *arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Call `work(share, ...)` for every device at once."""
         return tuple(self._pool.map(work, self._shares, *arguments))
-
-
-def _like(leaf: Any, numbers: Array) -> Any:
-    """One member's part of a leaf: random keys are keys again."""
-    return jax.random.wrap_key_data(numbers, impl=jax.random.key_impl(leaf)) if is_key(leaf) else numbers
 
 
 def population_mb(parts: dict[str, float], state_mb: float, num_members: int, num_devices: int) -> dict[str, float]:

@@ -379,11 +379,9 @@ def effort_sentence(effort: Effort | None) -> str:
     """The effort in plain words; empty where nobody passed."""
     if effort is None:
         return ""
-    middle, worst = (_effort_words(effort, which) for which in ("median", "worst"))
-    return f"To pass took {middle} in the median, at most {worst}."
-
-
-def _effort_words(effort: Effort, which: str) -> str:
-    steps, episodes = (round(getattr(part, which)) for part in (effort.steps, effort.episodes))
-    time = "" if effort.seconds is None else f" and {getattr(effort.seconds, which):,.0f} s"
-    return f"{steps:,} steps, {episodes:,} episodes{time}"
+    words = []
+    for which in ("median", "worst"):
+        steps, episodes = (round(getattr(part, which)) for part in (effort.steps, effort.episodes))
+        time = "" if effort.seconds is None else f" and {getattr(effort.seconds, which):,.0f} s"
+        words.append(f"{steps:,} steps, {episodes:,} episodes{time}")
+    return f"To pass took {words[0]} in the median, at most {words[1]}."

@@ -379,19 +379,17 @@ def median_rows(rows: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]
         if name not in ("step", "update"):
             values = np.array([[row[name] for row in member] for member in blanked], np.float64)  # None becomes NaN
             for row, column in zip(shown, values.T, strict=True):
-                row[name] = _first_code(column) if name == FIRST_BAD else _median(column)
+                row[name] = _middle(name, column)
     return shown
 
 
-def _median(values: np.ndarray) -> float | None:
+def _middle(name: str, values: np.ndarray) -> float | None:
+    """The median. A code has none: there it is the earliest tensor that is bad in any member."""
+    if name == FIRST_BAD:
+        bad = values[values > 0]
+        return float(bad.min()) if len(bad) else 0.0
     numbers = np.sort(values[~np.isnan(values)])
     return float((numbers[(len(numbers) - 1) // 2] + numbers[len(numbers) // 2]) / 2) if len(numbers) else None
-
-
-def _first_code(codes: np.ndarray) -> float:
-    """A code has no median: the earliest tensor that is bad in any member."""
-    bad = codes[codes > 0]
-    return float(bad.min()) if len(bad) else 0.0
 
 
 # --- worlds outside JAX ----------------------------------------------------------------------------------------------

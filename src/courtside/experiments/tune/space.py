@@ -11,7 +11,7 @@ import dataclasses
 import itertools
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -74,8 +74,10 @@ def check_space(config: Config, space: Space) -> Space:
         _refuse_invalid(config, combination)
     sized = override(config, **changes(config, combinations[0]))
     for part in space:
-        for value in _ends(part) if part.name in TRACED else ():
-            _refuse_invalid(sized, {part.name: value})
+        is_whole = isinstance(part, Range) and part.whole
+        for end in (part.low, part.high) if isinstance(part, Range) else part.values:
+            if part.name in TRACED:
+                _refuse_invalid(sized, {part.name: int(end) if is_whole else end})
     return space
 
 
@@ -285,22 +287,15 @@ def distance(space: Space, a: Settings, b: Settings) -> float:
     return math.sqrt(sum(squares) / len(squares))
 
 
-def _ends(part: Range | Choice) -> Sequence[Any]:
-    if isinstance(part, Choice):
-        return part.values
-    return tuple(int(end) if part.whole else end for end in (part.low, part.high))
-
-
 def to_json(space: Space) -> tuple[Settings, ...]:
     return tuple({"kind": type(part).__name__.lower(), **asdict(part)} for part in space)
 
 
 def from_json(records: Iterable[Settings]) -> Space:
     kinds: dict[str, Any] = {"range": Range, "choice": Choice}
-    parts = (dict(record) for record in records)
-    return tuple(_part(kinds[part.pop("kind")], part) for part in parts)
-
-
-def _part(kind: Any, record: Settings) -> Range | Choice:
-    names = {field.name for field in dataclasses.fields(kind)}
-    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in record.items() if k in names})
+    parts = []
+    for record in records:
+        kind = kinds[record["kind"]]
+        names = {field.name for field in dataclasses.fields(kind)}
+        parts.append(kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in record.items() if k in names}))
+    return tuple(parts)

@@ -107,7 +107,8 @@ def _judge_pickup(rules: Competitive, court: Court, agent: Index, acts: Bool[Arr
     reward = put(court.reward, agent, get(court.reward, agent) + jnp.where(acts, pay, 0.0))
     spent = factor * factor if rules.ball_pays == "always" else jnp.zeros_like(factor)
     discount = jnp.where(paid_ball & (jnp.arange(2) == slot), spent, memory.discount)
-    carried = jnp.where(paid_key, _paid_key(rules, carried), carried)
+    key = pack(Type.KEY, colour_of(carried), State.PICKED_UP)  # it pays once, but may go on looking as if it had not
+    carried = jnp.where(paid_key, key | LOOKS if rules.paid_key_looks_fresh else key, carried)
     balls = put(memory.balls, agent, get(memory.balls, agent) + paid_ball)
     changed = lambda s: (s.carried, s.extra.discount, s.extra.balls)  # noqa: E731
     state = eqx.tree_at(changed, state, (put(state.carried, agent, carried), discount, balls))
@@ -122,12 +123,6 @@ def _faces_home(rules: Competitive, state: GridState, agent: Index, carried: Int
     front = ahead(rules.height, get(state.position, agent), get(state.direction, agent))
     home = jnp.where(colour_of(carried) == Colour.BLUE, rules.homes[Colour.BLUE], rules.homes[Colour.RED])
     return (type_of(carried) == Type.BALL) & (front == home)
-
-
-def _paid_key(rules: Competitive, carried: Int[Array, ""]) -> Int[Array, ""]:
-    """A key pays once; in hand it may go on looking as if it had not."""
-    key = pack(Type.KEY, colour_of(carried), State.PICKED_UP)
-    return key | LOOKS if rules.paid_key_looks_fresh else key
 
 
 def _tell_team(

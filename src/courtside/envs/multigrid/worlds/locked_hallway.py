@@ -132,7 +132,9 @@ class LockedHallway(layout.Numbered):
         fresh = self._unlocking(turn) & ~unlocked[None, :]
         # Where several could be paid for one door: who comes first by index, or as they acted.
         turns = jnp.argsort(turn.order) if self.pays_unlocker else jnp.arange(turn.order.size)
-        credit = jnp.sum(fresh & _first(fresh, turns), axis=1, dtype=jnp.int32)
+        late = jnp.where(fresh, turns[:, None], fresh.shape[0])
+        is_first = late == jnp.min(late, axis=0, keepdims=True)
+        credit = jnp.sum(fresh & is_first, axis=1, dtype=jnp.int32)
         credit = jnp.full_like(credit, jnp.sum(credit)) if options.joint_reward else credit
         reward = turn.reward + credit.astype(jnp.float32) * win_reward(options, turn.after.step)
         unlocked = unlocked | jnp.any(fresh, axis=0)
@@ -183,9 +185,3 @@ class LockedHallway(layout.Numbered):
             fits = (type_of(held) == Type.KEY)[:, None] & (colour_of(held)[:, None] == colour_of(things)[None, :])
             toggles = toggles & fits & ~turn.before.done[:, None]
         return toggles & (state_of(things) != State.LOCKED)[None, :]
-
-
-def _first(who: Bool[Array, "A R"], turns: Int[Array, "A"]) -> Bool[Array, "A R"]:
-    """Of those who could be paid for a door, the one whose turn came first."""
-    late = jnp.where(who, turns[:, None], who.shape[0])
-    return late == jnp.min(late, axis=0, keepdims=True)

@@ -274,7 +274,7 @@ def test_a_world_outside_jax_learns_and_goes_on_exactly(tmp_path):
     features = np.full((2, 1, 3), 0.5, np.float32)
     columns = make_columns(engine.team, engine.spec, features, config.mad4pg.num_steps)
     columns.rows[:] = columns.final_features[:] = features
-    remembered = team.rollout_memory(engine.team, memories_of(state))
+    remembered = acting.rollout_memory(engine.team, memories_of(state))
     rollout_of = lambda: dataclasses.replace(make_rollout(engine.team, engine.spec, columns), memory=remembered)  # noqa: E731
     keys = [jax.random.key(9), jax.random.key(9)]
     (one, _), (two, _) = (

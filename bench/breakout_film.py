@@ -16,6 +16,7 @@ from courtside.engines.loading import load
 from courtside.hosts.calls import calling
 from courtside.runs.video import check_path, write_video
 from courtside.settings.config import override
+from courtside.settings.kinds import find_kind
 from courtside.training import filming
 
 
@@ -35,7 +36,8 @@ def main() -> None:
     engine = make_engine(config, loaded.run_dir)
     try:
         (actions,) = engine.record_actions(loaded.policies, args.seed, 1, args.greedy, 1)
-        env, earned = calling(engine.source).build_drawn(engine.source), np.zeros(1)
+        source = find_kind(engine.source.kind).for_evaluation(engine.source)
+        env, earned = calling(source).build_drawn(source), np.zeros(1)
         frames = filming.play_again(engine, env, args.seed, actions, 1, earned, args.zoom)
         count = write_video(args.out, islice(frames, 0, None, args.every), args.fps)
         env.close()

@@ -240,22 +240,19 @@ def foresee(env: str | EnvSource, num_envs: int, env_config: EnvConfig, packed: 
     """Spaces, way of stepping and memory of B envs, told before they are built: one env is built and measured."""
     source = outside_jax(env)
     plan = plan_workers(source, num_envs, env_config)
-    found = measure(source, plan.is_measured, env_config.worker_timeout)
-    memory_mb = _foresee_memory(found, num_envs, plan, packed)
-    return Forecast(make_spec(source.id, found.facts), plan, memory_mb, found.facts.can_save)
+    one = measure(source, plan.is_measured, env_config.worker_timeout)
+    arrays = num_bytes(one.facts.layout(num_envs, packed)) / MB
+    if plan.mode == "processes":
+        first = plan.num_workers * (one.base_mb + one.first_env_mb)
+        memory_mb = arrays + first + (num_envs - plan.num_workers) * one.next_env_mb
+    else:
+        memory_mb = arrays + one.first_env_mb + (num_envs - 1) * one.next_env_mb
+    return Forecast(make_spec(source.id, one.facts), plan, memory_mb, one.facts.can_save)
 
 
 def estimate_memory_mb(env: str | EnvSource, num_envs: int, env_config: EnvConfig) -> float:
     """Memory that B envs will take, in MB."""
     return foresee(env, num_envs, env_config).memory_mb
-
-
-def _foresee_memory(found: Measured, num_envs: int, plan: Plan, packed: bool) -> float:
-    arrays = num_bytes(found.facts.layout(num_envs, packed)) / MB
-    if plan.mode == "processes":
-        first = plan.num_workers * (found.base_mb + found.first_env_mb)
-        return arrays + first + (num_envs - plan.num_workers) * found.next_env_mb
-    return arrays + found.first_env_mb + (num_envs - 1) * found.next_env_mb
 
 
 def can_be_imported(source: EnvSource) -> bool:

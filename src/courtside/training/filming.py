@@ -60,7 +60,7 @@ def _film_world(path: str | Path, engine: JaxEngine, scene: Scene) -> np.ndarray
 def _film_gymnasium(path: str | Path, engine: HostEngine, scene: Scene) -> np.ndarray:
     """The env that draws itself is one more: it is seeded as the scored one was, and what was done there is done again."""
     kind = find_kind(engine.source.kind)
-    env = calling(engine.source).build_drawn(engine.source)
+    env = calling(engine.source).build_drawn(kind.for_evaluation(engine.source))
     try:
         actions = engine.record_actions(
             scene.policies, scene.seed, scene.episodes, scene.deterministic, scene.num_filmed

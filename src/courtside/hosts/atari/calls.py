@@ -23,8 +23,7 @@ def build_env(source: EnvSource) -> AtariGame:
         return AtariGame(source.name, options.read(source))
 
 
-def build_drawn(source: EnvSource) -> AtariGame:
-    return build_env(options.for_evaluation(source))
+build_drawn = build_env
 
 
 def describe_env(env_id: str, env: AtariGame) -> EnvFacts:

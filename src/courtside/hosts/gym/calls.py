@@ -114,13 +114,8 @@ class GymCalls:
 
     def step(self) -> tuple[list[int], dict[int, BaseException]]:
         """The hot loop: `step` of each env into its row."""
-        now, write, rows, reward, busy_since = (
-            time.monotonic,
-            self._write,
-            self._final_rows,
-            self._reward,
-            self._busy_since,
-        )
+        now, write, rows = time.monotonic, self._write, self._final_rows
+        reward, busy_since = self._reward, self._busy_since
         ended, faults = [], {}
         self._terminated.fill(False)
         self._truncated.fill(False)

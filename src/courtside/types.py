@@ -1,4 +1,6 @@
-"""Random keys: one kind everywhere, so that a run does not depend on how JAX happens to be configured."""
+"""The pytrees that all rooms hand each other: what a world says, what a rollout is, what a run is made of; and random keys, one
+kind everywhere, so that a run does not depend on how JAX happens to be configured.
+"""
 
 from __future__ import annotations
 
@@ -114,8 +116,8 @@ class Rollout(eqx.Module):
     """T steps of B envs, exactly as the policy saw them: the only thing the Learning Phase is given."""
 
     features: Array
-    """Observations as `preprocess.encode` lays them out, before running normalisation; or, where a world shows small whole
-    numbers only, as `preprocess.pack` keeps them: one byte each until the network. [T, B, A, D]"""
+    """Observations as `encoding.encode` lays them out, before running normalisation; or, where a world shows small whole
+    numbers only, as `encoding.pack` keeps them: one byte each until the network. [T, B, A, D]"""
     action: Any
     """As drawn from the policy, before any clipping to the env's range: [T, B, A] or [T, B, A, U]; one such array for each
     group of agents where the rollout is a whole team's."""

@@ -338,8 +338,9 @@ def test_a_loss_that_is_no_number_is_told(warm):
 
 def test_a_loss_of_a_replay_is_told_once_there_are_gradient_steps():
     row = {"update": 7, "charts/learning_steps": 0.0, "losses/actor_loss": math.nan, "losses/critic_loss": math.nan}
-    assert loop.loss_warnings([row]) == ([], False)
-    (told,), is_bad = loop.loss_warnings([row | {"charts/learning_steps": 8.0}])
+    config = override(Config(), algo="mad4pg")
+    assert loop.loss_warnings(config, [row]) == ([], False)
+    (told,), is_bad = loop.loss_warnings(config, [row | {"charts/learning_steps": 8.0}])
     assert is_bad
     assert (
         told

@@ -51,7 +51,12 @@ def carry_out(args: list[str]) -> int:
     """Run one command; every way it can end becomes an exit status."""
     debug = "--debug" in args or os.environ.get("COURTSIDE_DEBUG", "") not in ("", "0")
     try:
-        return run(args)
+        try:
+            status = dispatch(args)
+        except SystemExit as leaving:  # how argparse and tyro end after printing their help
+            status = leaving.code if isinstance(leaving.code, int) else 0
+        sys.stdout.flush()  # whatever a broken pipe has to complain about comes up here and not as Python leaves
+        return status
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -76,16 +81,6 @@ def leave(status: int) -> NoReturn:
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
     os._exit(status)
-
-
-def run(args: list[str]) -> int:
-    """Carry out one command; whatever a broken pipe has to complain about comes up here and not as Python leaves."""
-    try:
-        status = dispatch(args)
-    except SystemExit as leaving:  # how argparse and tyro end after printing their help
-        status = leaving.code if isinstance(leaving.code, int) else 0
-    sys.stdout.flush()
-    return status
 
 
 def dispatch(args: list[str]) -> int:

@@ -88,10 +88,7 @@ class JaxEngine:
         self.hyper = make_hyper(config)
 
     def run_chunk(self, state: TrainState, num_updates: int) -> tuple[TrainState, Rows]:
-        return self._run(self.hyper, state, num_updates)
-
-    def _run(self, hyper: Any, state: TrainState, num_updates: int) -> tuple[TrainState, Rows]:
-        state, rows = self._chunk(self._arrays, hyper, state, np.int32(num_updates))
+        state, rows = self._chunk(self._arrays, self.hyper, state, np.int32(num_updates))
         return state, {name: np.asarray(column)[:num_updates] for name, column in rows.items()}
 
     def rollout_share(self, state: TrainState, num_updates: int, seconds: float) -> float:
@@ -105,7 +102,7 @@ class JaxEngine:
     def _seconds(self, hyper: Any, state: TrainState, num_updates: int) -> float:
         copy = jax.block_until_ready(jax.tree.map(jnp.copy, state))
         start = time.perf_counter()
-        self._run(hyper, copy, num_updates)
+        jax.block_until_ready(self._chunk(self._arrays, hyper, copy, np.int32(num_updates)))
         return time.perf_counter() - start
 
     def play(self, policies: tuple[Policy, ...], seed: int, episodes: int, deterministic: bool) -> Episodes:

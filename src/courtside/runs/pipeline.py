@@ -1,7 +1,5 @@
 """The preprocessing pipeline as data: what happens between the world and the network, the same in training and evaluation.
 
-`encode` turns an observation into one row of numbers per agent, `decode_action` turns what the policy drew into what the
-env takes. Both are written once and run on NumPy (workers) and on JAX (compiled worlds): the caller hands in the module.
 `describe_pipeline` is the record that goes, hashed, into every checkpoint; `difference` says in words how two differ.
 """
 

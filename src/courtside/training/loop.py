@@ -6,7 +6,7 @@
 Each turn runs one chunk of updates, about half a second of work, in one compiled program (Rollout Phase in `rollout`,
 Learning Phase in `algos.ppo` or `algos.mad4pg`) and yields what came of it. Terminal, log, checkpoint and verdict are
 consumers outside (`session` wires them). Nothing here reads them, and nothing they do can change the numbers: chunk
-lengths follow the clock, but the program does the same arithmetic however its updates are grouped. Three may: `turns` change
+lengths follow the clock (a chunk of a JAX world is `engines.jax_engine.run_updates`), but the program does the same arithmetic however its updates are grouped. Three may: `turns` change
 settings, `watch` ends the run at a score, a `guard` sends it back; each does so between chunks, at updates that are fixed.
 """
 
@@ -50,6 +50,7 @@ from courtside.settings.metric_names import (
     std_of,
 )
 from courtside.settings.turns import Turn, Turns, late_turns, words_of
+from courtside.settings.values import flag_of
 from courtside.training import stopping
 from courtside.training.saving import disk_mb
 from courtside.training.stopping import ScoreWatch
@@ -57,9 +58,6 @@ from courtside.types import TrainState
 
 CHUNK_SECONDS = 0.5
 """How long a chunk should about take; see also `Engine.chunk_factor`."""
-
-LOSSES = ("losses/policy_loss", "losses/value_loss", "losses/actor_loss", "losses/critic_loss")
-"""Losses of either family."""
 
 SHARE_SECONDS = 20.0
 """How often the split between rollout and learning is measured again."""
@@ -142,7 +140,7 @@ def _updates(
         update += num_updates
         speed = num_updates * config.batch_size / seconds
         refuse_bad_reward(config, records)
-        warnings, warned = ([], True) if warned else loss_warnings(records)
+        warnings, warned = ([], True) if warned else loss_warnings(config, records)
         yield from map(Notice, [*engine.notices(), *warnings])
         watch.add(records)
         yield Progress(update * config.batch_size, update, records, seconds, speed, pace.share)
@@ -243,17 +241,18 @@ def make_records(rows: Rows, update: int, batch_size: int) -> list[dict[str, Any
     ]
 
 
-def loss_warnings(records: list[dict[str, Any]]) -> tuple[list[str], bool]:
+def loss_warnings(config: Config, records: list[dict[str, Any]]) -> tuple[list[str], bool]:
     """A loss that is no number any more: the run goes on, but it will not recover. Said once."""
     bad = next((r for r in records if has_learned(r) and not _losses_are_finite(r)), None)
     if bad is None:
         return [], False
-    rate = "--learning-rate" if "losses/policy_loss" in bad else "--actor-learn-rate and --critic-learn-rate"
+    rate = " and ".join(map(flag_of, config.learning.RATES))
     return [f"The loss is not a finite number since update {bad['update']}; try a smaller {rate}."], True
 
 
 def _losses_are_finite(record: dict[str, Any]) -> bool:
-    return all(np.isfinite(record[name]) for name in LOSSES if name in record)
+    losses = (value for name, value in record.items() if name.startswith("losses/") and name.endswith("loss"))
+    return all(value is None or np.isfinite(value) for value in losses)
 
 
 def refuse_bad_reward(config: Config, records: list[dict[str, Any]]) -> None:

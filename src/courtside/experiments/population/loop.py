@@ -137,7 +137,7 @@ def _check_members(configs: Sequence[Config], records: list[list[dict[str, Any]]
         refuse_bad_reward(config, rows)
         if config.run.seed in warned:
             continue
-        warnings, is_bad = loss_warnings(rows)
+        warnings, is_bad = loss_warnings(config, rows)
         sentences += [f"Seed {config.run.seed}: {warning}" for warning in warnings]
         warned |= {config.run.seed} if is_bad else set()
     return sentences

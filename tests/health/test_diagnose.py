@@ -115,6 +115,22 @@ def test_a_finding_says_since_when():
     assert abs(fall.since_update - 0.75 * UPDATES) < 20
 
 
+def test_an_entropy_that_stays_is_the_bonus_or_that_nothing_was_learned():
+    for config, cause in (
+        (override(CONFIG, ent_coef="0.5"), "The entropy bonus of 0.5 outweighs"),
+        (CONFIG, "Nothing has been"),
+    ):
+        found = diagnose.diagnose(make_sick(config, **FAILING, losses__entropy=0.69))
+        assert next(each for each in found if each.kind == "entropy-stuck").cause.startswith(cause)
+
+
+def test_a_critic_has_half_of_the_run_to_learn():
+    sick = SICK["dead-critic"]
+    for share, is_told in ((0.4, False), (0.6, True)):
+        early = replace(sick, history=sick.history.upto(int(share * UPDATES)), finished=False)
+        assert ("dead-critic" in [finding.kind for finding in diagnose.diagnose(early)]) == is_told
+
+
 def test_a_solved_run_may_look_odd():
     odd = {
         "losses__entropy": np.where(TIME > 0.3, 0.003, 0.69),

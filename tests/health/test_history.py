@@ -37,6 +37,13 @@ def test_a_folder_becomes_a_case(tmp_path):
     assert len(case.timing) == 0
 
 
+def test_a_run_of_one_update_is_finished_by_it():
+    config = override(CONFIG, total_timesteps=CONFIG.batch_size)
+    assert config.num_updates == 1
+    assert history.make_case(config, [{"step": config.batch_size, "update": 1}]).finished
+    assert not history.make_case(config, []).finished
+
+
 def test_members_see_each_other(tmp_path):
     runlog.write_config(tmp_path, CONFIG)
     folders = [write_run(tmp_path / FOLDER / f"{i:02}", seed=i + 1, updates=3) for i in range(3)]

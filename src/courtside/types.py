@@ -114,8 +114,8 @@ class Rollout(eqx.Module):
     """T steps of B envs, exactly as the policy saw them: the only thing the Learning Phase is given."""
 
     features: Array
-    """Observations as `preprocess.encode` lays them out, before running normalisation; or, where a world shows small whole
-    numbers only, as `preprocess.pack` keeps them: one byte each until the network. [T, B, A, D]"""
+    """Observations as `encoding.encode` lays them out, before running normalisation; or, where a world shows small whole
+    numbers only, as `encoding.pack` keeps them: one byte each until the network. [T, B, A, D]"""
     action: Any
     """As drawn from the policy, before any clipping to the env's range: [T, B, A] or [T, B, A, U]; one such array for each
     group of agents where the rollout is a whole team's."""

@@ -17,6 +17,7 @@ import pytest
 from courtside.algos import ppo, team, vitals
 from courtside.algos.group import make_group
 from courtside.algos.nets import distributions
+from courtside.algos.normalizing import normalize_rewards
 from courtside.algos.ops.permutation import random_order
 from courtside.encoding import OBS_CLIP, REWARD_CLIP
 from courtside.engines import rollout
@@ -497,10 +498,10 @@ def test_detail_29_observations_are_clipped_to_10():
 
 def reward_batch(collected, **state_changes):
     """Targets of one-step episodes at γ λ of no account: the scaled reward itself."""
-    setup, hyper, state = make(REAL, norm_obs=True, norm_reward=True)
+    _, hyper, state = make(REAL, norm_obs=True, norm_reward=True)
     every = jnp.ones((T, B, 1), bool)
     collected = dataclasses.replace(collected, terminated=every, truncated=~every)
-    state, scaled = ppo.normalize_reward(setup, hyper, state, collected)
+    state, scaled = normalize_rewards(state, collected, hyper.gamma)
     return state, np.asarray(scaled.reward)
 
 
@@ -516,12 +517,12 @@ def test_detail_30_rewards_are_scaled_by_the_deviation_of_the_discounted_return(
 
 
 def test_detail_30_the_discounted_return_is_carried_over_rollouts():
-    setup, hyper, state = make(REAL, norm_obs=True, norm_reward=True)
+    _, hyper, state = make(REAL, norm_obs=True, norm_reward=True)
     no = jnp.zeros((T, B, 1), bool)
     ones = dataclasses.replace(make_rollout(REAL), reward=jnp.ones((T, B, 1)), terminated=no, truncated=no)
-    state, _ = ppo.normalize_reward(setup, hyper, state, ones)
+    state, _ = normalize_rewards(state, ones, hyper.gamma)
     np.testing.assert_allclose(state.discounted_return, (1 - 0.99**T) / 0.01, rtol=1e-4)
-    state, _ = ppo.normalize_reward(setup, hyper, state, ones)
+    state, _ = normalize_rewards(state, ones, hyper.gamma)
     np.testing.assert_allclose(state.discounted_return, (1 - 0.99 ** (2 * T)) / 0.01, rtol=1e-4)
 
 
@@ -530,9 +531,9 @@ def test_detail_31_rewards_are_clipped_to_10():
     collected = make_rollout(REAL)
     spike = collected.reward.at[0, 0, 0].set(1e6).at[1, 0, 0].set(-1e6)
     many = dataclasses.replace(collected, reward=spike)
-    setup, hyper, state = make(REAL, norm_obs=True, norm_reward=True)
+    _, hyper, state = make(REAL, norm_obs=True, norm_reward=True)
     calm = RunningStats(jnp.float32(0), jnp.float32(1), jnp.float32(1e12))
-    _, scaled = ppo.normalize_reward(setup, hyper, eqx.tree_at(lambda s: s.return_stats, state, calm), many)
+    _, scaled = normalize_rewards(eqx.tree_at(lambda s: s.return_stats, state, calm), many, hyper.gamma)
     assert np.asarray(scaled.reward).max() == 10.0
     assert np.asarray(scaled.reward).min() == -10.0
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import equinox as eqx
@@ -54,7 +55,6 @@ from courtside.algos.replay.ring import Priorities, RowLayout
 from courtside.encoding import decode_action
 from courtside.errors import ConfigError
 from courtside.settings.config import Config
-from courtside.settings.schedules import parse_schedule
 from courtside.spaces import Box, Space, describe
 from courtside.types import OffPolicyLearner, Policy, Rollout
 
@@ -116,48 +116,42 @@ class MAD4PGSwitches:
 
 
 def make_hyper(config: Config) -> MAD4PGHyper:
-    learning = config.mad4pg
-    number, whole = (lambda x: jnp.asarray(x, jnp.float32)), (lambda x: jnp.asarray(x, jnp.int32))
-    schedule = lambda text: make_schedule_numbers(parse_schedule(text), config.num_updates, config.batch_size)  # noqa: E731
-    is_hard = learning.update_type == "hard"
+    own, is_hard = config.mad4pg, config.mad4pg.update_type == "hard"
+    number, whole = partial(jnp.asarray, dtype=jnp.float32), partial(jnp.asarray, dtype=jnp.int32)
+    rates = (make_schedule_numbers(own.schedule(x), config.num_updates, config.batch_size) for x in own.SCHEDULES)
+    as_set = (
+        "anneal_max",
+        "ou_theta",
+        "gamma",
+        "vmin",
+        "vmax",
+        "l2",
+        "max_grad_norm",
+        "adam_eps",
+        "per_alpha",
+        "per_beta",
+    )
     return MAD4PGHyper(
-        actor_rate=schedule(learning.actor_learn_rate),
-        critic_rate=schedule(learning.critic_learn_rate),
-        noise=schedule(learning.e),
-        follows_score=number(learning.anneal == "score"),
-        noise_min=number(learning.e_min),
-        anneal_max=number(learning.anneal_max),
-        ou_theta=number(learning.ou_theta),
-        gamma=number(learning.gamma),
-        tau=number(1.0 if is_hard else learning.tau),
-        period=whole(learning.C if is_hard else 1),
-        vmin=number(learning.vmin),
-        vmax=number(learning.vmax),
-        l2=number(learning.l2),
-        max_grad_norm=number(learning.max_grad_norm),
-        adam_eps=number(learning.adam_eps),
-        per_alpha=number(learning.per_alpha),
-        per_beta=number(learning.per_beta),
-        pretrain=whole(learning.pretrain),
+        *rates,
+        **{name: number(getattr(own, name)) for name in as_set},
+        follows_score=number(own.anneal == "score"),
+        noise_min=number(own.e_min),
+        tau=number(1.0 if is_hard else own.tau),
+        period=whole(own.C if is_hard else 1),
+        pretrain=whole(own.pretrain),
         learns=jnp.ones((), bool),
     )
 
 
 def make_switches(config: Config) -> MAD4PGSwitches:
-    learning = config.mad4pg
+    own = config.mad4pg
+    as_set = ("rollout", "batch_size", "noise", "anneal_window", "prioritized", "ensemble", "init", "other_actions")
     return MAD4PGSwitches(
-        rollout=learning.rollout,
+        **{name: getattr(own, name) for name in as_set},
         gradient_steps=config.gradient_steps,
-        batch_size=learning.batch_size,
-        capacity=learning.buffer_size,
-        num_atoms=learning.num_atoms if config.traits.predicts_distribution else None,
-        noise=learning.noise,
-        anneal_window=learning.anneal_window,
-        prioritized=learning.prioritized,
-        ensemble=learning.ensemble,
-        clips_gradients=learning.max_grad_norm > 0,
-        init=learning.init,
-        other_actions=learning.other_actions,
+        capacity=own.buffer_size,
+        num_atoms=own.num_atoms if config.traits.predicts_distribution else None,
+        clips_gradients=own.max_grad_norm > 0,
     )
 
 
@@ -245,17 +239,6 @@ def check_action(config: Config, env_id: str, action: Space) -> None:
 # --- The update ------------------------------------------------------------------------------------------------------
 
 
-class Targets(eqx.Module):
-    """What a group's critic should have predicted. [M, A] or [M, A, N]"""
-
-    value: Float[Array, "M A"]
-    """The mean, before it is held against the range of the atoms."""
-    probs: Float[Array, "M A N"] | None
-    """The projected distribution; None for a critic of one number."""
-    clipped: tuple[Array, Array]
-    """Share of the distribution that fell below the first and beyond the last atom, entry by entry."""
-
-
 class Moving(eqx.Module):
     """What moves during an update."""
 
@@ -336,7 +319,7 @@ def gradient_step(
         networks, groups, hyper, moving.learners, batch, targets, importance
     )
     moved = [
-        _step_group(group, hyper, number, learner, network, grad, member)
+        step_group(group, hyper, number, learner, network, grad, member)
         for group, learner, network, grad, member in zip(groups, moving.learners, networks, grads, members, strict=True)
     ]
     norms = jnp.stack([jnp.stack([optax.tree.norm(actor), optax.tree.norm(critic)]) for actor, critic in grads])
@@ -352,6 +335,61 @@ def gradient_step(
         moving.age + jnp.mean(ring.age(replay, indices).astype(jnp.float32)),
         jnp.where(moving.first_bad > 0, moving.first_bad, bad),
     )
+
+
+def step_group(
+    group: Group,
+    hyper: MAD4PGHyper,
+    number: Array,
+    learner: OffPolicyLearner,
+    network: tuple[Any, Any],
+    grads: tuple[Any, Any],
+    member: Array | None,
+) -> OffPolicyLearner:
+    """Adam for actor and critic, then the slow copies."""
+    rates = tuple(schedule_value(rate, learner.update) for rate in (hyper.actor_rate, hyper.critic_rate))
+    opt_states = (_pick(learner.opt_state, member), learner.critic_opt_state)
+    moved, states = [], []
+    for params, grad, opt_state, rate in zip(network, grads, opt_states, rates, strict=True):
+        optimizer = adam_of_tree(group.switches.clips_gradients, hyper.max_grad_norm, hyper.l2, hyper.adam_eps, rate)
+        change, opt_state = optimizer.update(grad, opt_state, params)
+        moved.append(optax.apply_updates(params, change))
+        states.append(opt_state)
+    actor = _put(learner.params, moved[0], member)
+    return eqx.tree_at(
+        lambda s: (s.params, s.critic, s.opt_state, s.critic_opt_state, s.target_params, s.target_critic),
+        learner,
+        (
+            actor,
+            moved[1],
+            _put(learner.opt_state, states[0], member),
+            states[1],
+            follow(learner.target_params, actor, hyper, number),  # all sub-policies: a copy is due for each
+            follow(learner.target_critic, moved[1], hyper, number),
+        ),
+    )
+
+
+def follow(slow: Any, params: Any, hyper: MAD4PGHyper, number: Array) -> Any:
+    """θ' ← θ' + τ (θ - θ') every `period` gradient steps; with τ = 1 an exact copy."""
+    due = (number + 1) % hyper.period == 0
+    share = jnp.where(due, hyper.tau, 0.0)
+    move = lambda old, new: jnp.where(share >= 1.0, new, old + share * (new - old))  # noqa: E731
+    return jax.tree.map(move, slow, params)
+
+
+# --- The loss --------------------------------------------------------------------------------------------------------
+
+
+class Targets(eqx.Module):
+    """What a group's critic should have predicted. [M, A] or [M, A, N]"""
+
+    value: Float[Array, "M A"]
+    """The mean, before it is held against the range of the atoms."""
+    probs: Float[Array, "M A N"] | None
+    """The projected distribution; None for a critic of one number."""
+    clipped: tuple[Array, Array]
+    """Share of the distribution that fell below the first and beyond the last atom, entry by entry."""
 
 
 def make_targets(
@@ -463,47 +501,6 @@ def _critic_losses(predicted: Prediction, target: Targets) -> Float[Array, "M A"
     if target.probs is None or predicted.log_probs is None:
         return jnp.square(predicted.mean - target.value)
     return -jnp.sum(target.probs * predicted.log_probs, axis=-1)
-
-
-def _step_group(
-    group: Group,
-    hyper: MAD4PGHyper,
-    number: Array,
-    learner: OffPolicyLearner,
-    network: tuple[Any, Any],
-    grads: tuple[Any, Any],
-    member: Array | None,
-) -> OffPolicyLearner:
-    """Adam for actor and critic, then the slow copies."""
-    rates = tuple(schedule_value(rate, learner.update) for rate in (hyper.actor_rate, hyper.critic_rate))
-    opt_states = (_pick(learner.opt_state, member), learner.critic_opt_state)
-    moved, states = [], []
-    for params, grad, opt_state, rate in zip(network, grads, opt_states, rates, strict=True):
-        optimizer = adam_of_tree(group.switches.clips_gradients, hyper.max_grad_norm, hyper.l2, hyper.adam_eps, rate)
-        change, opt_state = optimizer.update(grad, opt_state, params)
-        moved.append(optax.apply_updates(params, change))
-        states.append(opt_state)
-    actor = _put(learner.params, moved[0], member)
-    return eqx.tree_at(
-        lambda s: (s.params, s.critic, s.opt_state, s.critic_opt_state, s.target_params, s.target_critic),
-        learner,
-        (
-            actor,
-            moved[1],
-            _put(learner.opt_state, states[0], member),
-            states[1],
-            follow(learner.target_params, actor, hyper, number),  # all sub-policies: a copy is due for each
-            follow(learner.target_critic, moved[1], hyper, number),
-        ),
-    )
-
-
-def follow(slow: Any, params: Any, hyper: MAD4PGHyper, number: Array) -> Any:
-    """θ' ← θ' + τ (θ - θ') every `period` gradient steps; with τ = 1 an exact copy."""
-    due = (number + 1) % hyper.period == 0
-    share = jnp.where(due, hyper.tau, 0.0)
-    move = lambda old, new: jnp.where(share >= 1.0, new, old + share * (new - old))  # noqa: E731
-    return jax.tree.map(move, slow, params)
 
 
 # --- Ensembles -------------------------------------------------------------------------------------------------------

@@ -20,48 +20,20 @@ if TYPE_CHECKING:
     from courtside.algos.mad4pg import MAD4PGHyper, Moving, Prediction, Targets
 
 LOSS_NAMES = (
-    "losses/actor_loss",
-    "losses/critic_loss",
-    "losses/value_mean",
-    "losses/value_std",
-    "losses/target_mean",
-    "losses/td_error",
-    "health/mass_first",
-    "health/mass_last",
-    "health/clipped_low",
-    "health/clipped_high",
-    "health/target_low",
-    "health/target_high",
-    "losses/actor_grad_norm",
-    "losses/critic_grad_norm",
-)
+    "losses/actor_loss", "losses/critic_loss", "losses/value_mean", "losses/value_std", "losses/target_mean",
+    "losses/td_error", "health/mass_first", "health/mass_last", "health/clipped_low", "health/clipped_high",
+    "health/target_low", "health/target_high", "losses/actor_grad_norm", "losses/critic_grad_norm",
+)  # fmt: skip
 METRICS = (
-    *LOSS_NAMES,
-    "losses/param_norm",
-    "losses/target_gap",
-    "health/obs_abs_max",
-    "health/obs_std",
-    "health/obs_constant",
-    "health/action_at_bound",
-    "health/noise_effect",
-    "health/first_bad",
-    "charts/noise_scale",
-    "charts/actor_learn_rate",
-    "charts/critic_learn_rate",
-    "charts/learning_steps",
-    "charts/reward",
-    "replay/size",
-    "replay/age",
-)
+    *LOSS_NAMES, "losses/param_norm", "losses/target_gap", "health/obs_abs_max", "health/obs_std", "health/obs_constant",
+    "health/action_at_bound", "health/noise_effect", "health/first_bad", "charts/noise_scale", "charts/actor_learn_rate",
+    "charts/critic_learn_rate", "charts/learning_steps", "charts/reward", "replay/size", "replay/age",
+)  # fmt: skip
 """What `update` logs."""
 AGENT_NAMES = (
-    "losses/actor_loss",
-    "losses/critic_loss",
-    "losses/value_mean",
-    "losses/value_std",
-    "health/mass_first",
+    "losses/actor_loss", "losses/critic_loss", "losses/value_mean", "losses/value_std", "health/mass_first",
     "health/mass_last",
-)
+)  # fmt: skip
 """What is logged of each of several agents too, whether or not they share a network."""
 
 

@@ -34,14 +34,13 @@ from courtside.algos.inputs import batch_features, flat_weight, network_input
 from courtside.algos.nets import distributions
 from courtside.algos.nets.actor_critic import ActorCritic, make_actor_critic
 from courtside.algos.nets.recurrent import LSTMState, blank_memory, forget, memory_size
-from courtside.algos.normalizing import move_obs_stats
+from courtside.algos.normalizing import move_obs_stats, normalize_rewards
 from courtside.algos.ops import losses
 from courtside.algos.ops.adam import AdamNumbers, adam_start, adam_step
-from courtside.algos.ops.returns import discounted_running_return, generalized_advantage
-from courtside.algos.ops.running_stats import make_running_stats, merge_batch, scale
+from courtside.algos.ops.returns import generalized_advantage
+from courtside.algos.ops.running_stats import make_running_stats
 from courtside.algos.ops.schedules import ScheduleNumbers, make_schedule_numbers, schedule_value
 from courtside.algos.team import each_group
-from courtside.encoding import REWARD_CLIP
 from courtside.settings.config import Config
 from courtside.types import Learner, Metrics, Policy, Rollout
 
@@ -202,7 +201,8 @@ def start(
     """All that comes before the first gradient step. `behaviour`: who acted, if not the learner's own policy."""
     key, shuffle_key = jax.random.split(learner.key)
     mean_reward = jnp.mean(rollout.reward)
-    learner, rollout = normalize_reward(group, hyper, learner, rollout)
+    if group.switches.norm_reward:
+        learner, rollout = normalize_rewards(learner, rollout, hyper.gamma)
     batch = make_batch(group, hyper, learner.policy, rollout, behaviour)
     seen = vitals.observation_metrics(group, batch.features, batch.weight)
     bad = vitals.first_bad_input(mean_reward, seen["health/obs_abs_max"], batch.value, batch.advantage)
@@ -210,17 +210,6 @@ def start(
     stats = move_obs_stats(group, learner.obs_stats, rollout.features[..., agents, :], batch.weight)
     learner = eqx.tree_at(lambda s: (s.key, s.obs_stats), learner, (key, stats))
     return Lesson(learner, batch, shuffle_key, seen | {"charts/reward": mean_reward}), make_descent(learner, bad)
-
-
-def normalize_reward(group: Group, hyper: PPOHyper, learner: Learner, rollout: Rollout) -> tuple[Learner, Rollout]:
-    """Scale rewards by the deviation of the discounted return seen so far, this rollout included."""
-    if not group.switches.norm_reward:
-        return learner, rollout
-    ended = rollout.terminated | rollout.truncated
-    carried, returns = discounted_running_return(learner.discounted_return, rollout.reward, ended, hyper.gamma)
-    stats = merge_batch(learner.return_stats, returns.reshape(-1), flat_weight(rollout.active))
-    learner = eqx.tree_at(lambda s: (s.discounted_return, s.return_stats), learner, (carried, stats))
-    return learner, eqx.tree_at(lambda r: r.reward, rollout, scale(stats, rollout.reward, REWARD_CLIP))
 
 
 def make_batch(

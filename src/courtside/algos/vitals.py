@@ -22,26 +22,13 @@ from courtside.types import Metrics
 FIRST_BAD = ("reward", "observation", "value", "advantage", "loss", "gradient", "parameters")
 """What may stop being finite, in the order of the computation; `health/first_bad` counts from 1, 0 is none."""
 METRICS = (
-    "losses/value_mean",
-    "losses/return_mean",
-    "losses/return_std",
-    "losses/param_norm",
-    "health/obs_abs_max",
-    "health/obs_std",
-    "health/obs_constant",
-    "health/action_at_bound",
-    "health/first_bad",
-)
+    "losses/value_mean", "losses/return_mean", "losses/return_std", "losses/param_norm", "health/obs_abs_max",
+    "health/obs_std", "health/obs_constant", "health/action_at_bound", "health/first_bad",
+)  # fmt: skip
 WORST = (
-    "health/obs_abs_max",
-    "health/obs_std",
-    "health/obs_constant",
-    "health/mass_first",
-    "health/mass_last",
-    "health/clipped_low",
-    "health/clipped_high",
-    "health/target_high",
-)
+    "health/obs_abs_max", "health/obs_std", "health/obs_constant", "health/mass_first", "health/mass_last",
+    "health/clipped_low", "health/clipped_high", "health/target_high",
+)  # fmt: skip
 """Of several groups of agents the largest number counts: a mean would hide it."""
 LOWEST = "health/target_low"
 """And of this the smallest."""

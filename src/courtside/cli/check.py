@@ -19,7 +19,7 @@ own. --env-options NAME=VALUE ... tells a JAX world or a game something.
 Exit status: 0 it keeps the contract, 1 it does not, 2 there is no such environment."""
 
 
-def main(args: list[str]) -> int:
+def main(argv: list[str]) -> int:
     parser = Parser("check", ABOUT)
     parser.add_argument("env", metavar="ENV", help="which environment")
     parser.add_argument("--steps", type=whole_number("--steps", 2), default=500, help="random steps to play (500)")
@@ -27,14 +27,14 @@ def main(args: list[str]) -> int:
         "--seed", type=whole_number("--seed", 0, MAX_SEED), default=0, help="seed of everything random (0)"
     )
     parser.add_argument("--rom", metavar="PATH", default="", help="dump of your own cartridge, for gba: games")
-    words, args = pull_words(args, "--env-options", "view_size=5")
-    found = parser.read(args)
-    source = worlds.stand_for(found.env)
+    words, argv = pull_words(argv, "--env-options", "view_size=5")
+    args = parser.read(argv)
+    source = worlds.stand_for(args.env)
     if source.note:
         print(source.note)
-    options = EnvConfig(env_options=tuple(words), rom=found.rom).options
-    results = examine(source, found.seed, found.steps, options)
-    for line in lines(found.env, results):
+    options = EnvConfig(env_options=tuple(words), rom=args.rom).options
+    results = examine(source, args.seed, args.steps, options)
+    for line in lines(args.env, results):
         print(line)
     return 1 if any(result.faults for result in results) else 0
 

@@ -25,24 +25,24 @@ module:Class   your own: a courtside world or a gymnasium.Env that can be import
 See a world's options with `courtside envs NAME`, test one with `courtside check ENV`, train with `courtside train --env-id ENV`."""
 
 
-def main(args: list[str]) -> int:
+def main(argv: list[str]) -> int:
     parser = Parser("envs", "List the worlds you can train on, or tell all about one of them.")
     parser.add_argument("name", metavar="NAME", nargs="?", help="one world: its options, agents and spaces")
     parser.add_argument("--json", action="store_true", help="print them as JSON, with their complete spaces")
-    found = parser.read(args)
+    args = parser.read(argv)
     for kind in all_kinds():
-        if kind.name == found.name and kind.games is not None:
-            print(json.dumps(list(kind.games.names)) if found.json else "\n".join(kind.games.list_names()))
+        if kind.name == args.name and kind.games is not None:
+            print(json.dumps(list(kind.games.names)) if args.json else "\n".join(kind.games.list_names()))
             return 0
-    if found.name is not None and (games := worlds.games_of(source := worlds.stand_for(found.name))) is not None:
-        print(json.dumps(game_record(games, source)) if found.json else "\n".join(game_page(games, source)))
+    if args.name is not None and (games := worlds.games_of(source := worlds.stand_for(args.name))) is not None:
+        print(json.dumps(game_record(games, source)) if args.json else "\n".join(game_page(games, source)))
         return 0
-    chosen = worlds.ENVS if found.name is None else (find(found.name),)
-    if found.json:
+    chosen = worlds.ENVS if args.name is None else (find(args.name),)
+    if args.json:
         records = [record(entry) for entry in chosen]
-        print(json.dumps(records if found.name is None else records[0] | {"options": option_records(found.name)}))
+        print(json.dumps(records if args.name is None else records[0] | {"options": option_records(args.name)}))
     else:
-        print("\n".join(page() if found.name is None else one_page(chosen[0])))
+        print("\n".join(page() if args.name is None else one_page(chosen[0])))
     return 0
 
 

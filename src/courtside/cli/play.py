@@ -21,27 +21,27 @@ agent, the others stand still. Any of these: the digits are its actions. Everywh
 --env-options NAME=VALUE ... tells the world something, --opponent blue=random lets a policy, a script or a run play others."""
 
 
-def main(args: list[str]) -> int:
-    words, args = pull_words(args, "--env-options", "view_size=5")
-    opponents, args = pull_words(args, "--opponent", "blue=random")
-    found = make_parser().read(args)
-    if found.keys is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
+def main(argv: list[str]) -> int:
+    words, argv = pull_words(argv, "--env-options", "view_size=5")
+    opponents, argv = pull_words(argv, "--opponent", "blue=random")
+    args = make_parser().read(argv)
+    if args.keys is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ConfigError('`courtside play` needs a terminal to read keys from; in a script, give them: --keys "wwat".')
-    if found.keys is None and os.name == "nt":
+    if args.keys is None and os.name == "nt":
         raise ConfigError("`courtside play` reads keys from Unix terminals only; use WSL, or give them with --keys.")
-    if (source := worlds.stand_for(found.env)).kind != "jax" and find_kind(source.kind).player:
+    if (source := worlds.stand_for(args.env)).kind != "jax" and find_kind(source.kind).player:
         from courtside.cli.play_host import play
 
-        return play(found, source, words, opponents)
-    table = build_table(found, words, opponents)
-    if found.record:
+        return play(args, source, words, opponents)
+    table = build_table(args, words, opponents)
+    if args.record:
         from courtside.runs.video import check_path
         from courtside.training.filming import find_renderer
 
-        check_path(found.record)
+        check_path(args.record)
         find_renderer(table.env)
-    game = play_keys(table, found.keys) if found.keys is not None else play_terminal(table)
-    for line in closing_lines(table, game, found.record):
+    game = play_keys(table, args.keys) if args.keys is not None else play_terminal(table)
+    for line in closing_lines(table, game, args.record):
         print(line)
     return 0
 
@@ -59,21 +59,21 @@ def make_parser() -> Parser:
     return parser
 
 
-def build_table(found: Any, options: list[str], opponents: list[str]) -> Any:
+def build_table(args: Any, options: list[str], opponents: list[str]) -> Any:
     """The world with its opponents, compiled as it is first used."""
-    source = worlds.find_env(found.env)
-    env = worlds.build_world(source, EnvConfig(env_options=tuple(options), rom=found.rom).options)
+    source = worlds.find_env(args.env)
+    env = worlds.build_world(source, EnvConfig(env_options=tuple(options), rom=args.rom).options)
     if env is None:
         raise ConfigError(
-            f"{found.env} is stepped outside JAX; `courtside play` takes JAX worlds and gba: games: see `courtside envs`."
+            f"{args.env} is stepped outside JAX; `courtside play` takes JAX worlds and gba: games: see `courtside envs`."
         )
     from courtside.cli.keyboard import set_up
     from courtside.engines.opponents import recruit
 
-    config = override(Config(), env_id=found.env, env_options=tuple(options), opponents=tuple(opponents))
+    config = override(Config(), env_id=args.env, env_options=tuple(options), opponents=tuple(opponents))
     env, _ = recruit(config, env)
     about = worlds.find_entry(source.name).about if source.kind == "jax" else ""
-    return set_up(env, found.seed, about)
+    return set_up(env, args.seed, about)
 
 
 def play_terminal(table: Any) -> Any:

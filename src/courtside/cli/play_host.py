@@ -15,24 +15,24 @@ from courtside.settings.config import EnvConfig
 from courtside.settings.kinds import find_kind
 
 
-def play(found: Any, source: worlds.EnvSource, words: list[str], opponents: list[str]) -> int:
+def play(args: Any, source: worlds.EnvSource, words: list[str], opponents: list[str]) -> int:
     """Put the cartridge in, play, and say how it went."""
     from courtside.hosts.calls import calling
     from courtside.runs.video import check_path
 
     if opponents:
-        raise ConfigError(f"{found.env} has one player, but --opponent was given; leave it out.")
-    if found.record:
-        check_path(found.record)
+        raise ConfigError(f"{args.env} has one player, but --opponent was given; leave it out.")
+    if args.record:
+        check_path(args.record)
     player = importlib.import_module(find_kind(source.kind).player)
-    source = worlds.give_options(source, EnvConfig(env_options=tuple(words), rom=found.rom).options)
+    source = worlds.give_options(source, EnvConfig(env_options=tuple(words), rom=args.rom).options)
     with contextlib.closing(calling(source).build_env(source)) as game:
-        seat = player.Seat(game, found.seed, frames=[] if found.record else None)
-        play_keys(player, seat, found.keys) if found.keys is not None else play_terminal(player, seat)
+        seat = player.Seat(game, args.seed, frames=[] if args.record else None)
+        play_keys(player, seat, args.keys) if args.keys is not None else play_terminal(player, seat)
         for line in seat.played or ["No step was played."]:
             print(line)
-        if found.record:
-            print(write_film(found.record, seat))
+        if args.record:
+            print(write_film(args.record, seat))
     return 0
 
 

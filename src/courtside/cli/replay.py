@@ -19,16 +19,16 @@ ABOUT = """Play a recorded episode of a GBA game again, see whether it ends as i
 FOLDER is an episode (RUN/trajectories/00/episode_0003), or a run by its folder, its name or `last`: then the newest is taken. The video shows the screen, sixteen times as fast as it was played, above a plot of what each reward component paid."""
 
 
-def main(args: list[str]) -> int:
-    found = make_parser().read(args)
+def main(argv: list[str]) -> int:
+    args = make_parser().read(argv)
     from courtside.runs.video import check_path
 
     recorded = importlib.import_module(next(kind.replay for kind in all_kinds() if kind.replay))
-    place = Path(found.folder) if Path(found.folder).is_dir() else runlog.find_run(found.folder)
+    place = Path(args.folder) if Path(args.folder).is_dir() else runlog.find_run(args.folder)
     folder = recorded.find_episode(place)
-    video = check_path(found.video or folder / "replay.mp4")
+    video = check_path(args.video or folder / "replay.mp4")
     trajectory = recorded.read_trajectory(folder)
-    frames = recorded.render_video(video, trajectory, Path(found.rom or find_rom(folder)), speed=found.speed)
+    frames = recorded.render_video(video, trajectory, Path(args.rom or find_rom(folder)), speed=args.speed)
     for line in describe(folder, trajectory, video, frames):
         print(line)
     return 0

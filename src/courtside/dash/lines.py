@@ -115,15 +115,15 @@ class LineFiles:
         """All that a file says of these names now, or an even sample of it; empty where there is no such file."""
         try:
             with open_plain(path) as file, self._lock:
-                told = os.fstat(file.fileno())
-                columns = self._find(path, (told.st_dev, told.st_ino), told.st_size)
+                stat = os.fstat(file.fileno())
+                columns = self._find(path, (stat.st_dev, stat.st_ino), stat.st_size)
                 if not is_same(file, columns):
                     columns = Columns()
-                if told.st_size > WHOLE_BYTES:
-                    columns = columns if columns.size and not _has_grown(columns, told.st_size) else sample(file)
-                elif columns.size < told.st_size:
-                    read_on(file, columns, told.st_size)
-                self._keep(path, (told.st_dev, told.st_ino), columns)
+                if stat.st_size > WHOLE_BYTES:
+                    columns = columns if columns.size and not _has_grown(columns, stat.st_size) else sample(file)
+                elif columns.size < stat.st_size:
+                    read_on(file, columns, stat.st_size)
+                self._keep(path, (stat.st_dev, stat.st_ino), columns)
                 return columns.table(names)
         except OSError:
             return Columns().table(names)
@@ -206,8 +206,8 @@ def find_step(file: BinaryIO, step: float, size: int, behind: bool = False) -> i
 
 
 def _row_at(file: BinaryIO, place: int, size: int) -> Row | None:
-    found = map(parse, lines_at(file, place, min(place + PROBE_BYTES, size)))
-    return next((row for row in found if row is not None), None)
+    rows = map(parse, lines_at(file, place, min(place + PROBE_BYTES, size)))
+    return next((row for row in rows if row is not None), None)
 
 
 def pick_rows(path: Path, count: int) -> list[Row]:
@@ -223,8 +223,8 @@ def pick_lines(path: Path, count: int) -> list[bytes]:
             if size <= PROBE_BYTES:
                 return _thin(file.read().split(b"\n")[:-1], count)
             places = range(0, size, max(1, -(-size // (count - 1))))
-            found = [line for place in places if (line := _line_at(file.fileno(), place)) is not None]
-            return [*found, *lines_at(file, size - PROBE_BYTES, size)[-1:]]
+            lines = [line for place in places if (line := _line_at(file.fileno(), place)) is not None]
+            return [*lines, *lines_at(file, size - PROBE_BYTES, size)[-1:]]
     except OSError:
         return []
 
@@ -247,13 +247,13 @@ def pick_points(path: Path, metric: str, count: int) -> list[tuple[float, float]
     """Step and value of a metric in about so many rows; those that do not have it are left out. Only what is asked for is read
     out of a line as we write it: a list of hundreds of runs would spend most of its time on the rest."""
     quick = re.compile(rb'"step": (\d+),.*"' + re.escape(metric.encode()) + rb'": (-?[\d.]+(?:[eE][-+]?\d+)?)[,}]')
-    found = []
+    pairs = []
     for line in pick_lines(path, count):
         if (match := quick.search(line)) and (value := _float(match[2])) is not None and len(match[1]) < 19:
-            found.append((float(match[1]), value))
+            pairs.append((float(match[1]), value))
         elif (row := parse(line)) is not None and (value := as_number(row.get(metric))) is not None:
-            found.append((float(row["step"]), value))
-    return found
+            pairs.append((float(row["step"]), value))
+    return pairs
 
 
 def _float(text: bytes) -> float | None:

@@ -179,12 +179,12 @@ def shorten(number: float | None, digits: int) -> float | None:
 
 def show_pictures(run: Path) -> str:
     """The pictures that lie in a run's folder, as markup."""
-    known = {WALL: "The newest screens of the envs"}
+    pictures = {WALL: "The newest screens of the envs"}
     for kind in all_kinds():
-        known |= kind.pictures
+        pictures |= kind.pictures
     figures = [
         f'<figure class="panel"><h2>{words}</h2><img alt="{words}" src="{data_url("image/png", picture)}"></figure>'
-        for name, words in known.items() if (picture := read_picture(run / name)) is not None
+        for name, words in pictures.items() if (picture := read_picture(run / name)) is not None
     ]  # fmt: skip
     return f'<div class="pictures">{"".join(figures)}</div>' if figures else ""
 

@@ -79,10 +79,10 @@ class Follower:
 
     def begins_anew(self, file: BinaryIO) -> bool:
         """Whether what was read so far does not count any more, because the file is another one, or was cut and has grown again."""
-        told = os.fstat(file.fileno())
-        identity, was = (told.st_dev, told.st_ino), self._identity
-        known = os.pread(file.fileno(), len(self._tail), self._size - len(self._tail))
-        if identity == was and known == self._tail:
+        stat = os.fstat(file.fileno())
+        identity, was = (stat.st_dev, stat.st_ino), self._identity
+        before = os.pread(file.fileno(), len(self._tail), self._size - len(self._tail))
+        if identity == was and before == self._tail:
             return False
         self.skipped, self._size, self._tail, self._identity = 0, 0, b"", identity
         return was is not None

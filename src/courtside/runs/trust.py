@@ -178,9 +178,9 @@ def admit(env: EnvConfig, document: str | Path, *, begins: bool = False) -> None
 def admit_config(env: EnvConfig) -> None:
     """Settings that Python code hands in are its author's own words, unless a document that was read before names the same code."""
     heard = gate.heard(worlds.targets_of(env.env_id))
-    for document, told in heard.items():
-        admit(told, document)
-    if all(_standing(item, document) == TRAINED for document, told in heard.items() for item in items_of(told)):
+    for document, content in heard.items():
+        admit(content, document)
+    if all(_standing(item, document) == TRAINED for document, content in heard.items() for item in items_of(content)):
         worlds.stand_for(env.env_id)
 
 
@@ -212,11 +212,11 @@ def _as_asked(item: Item, document: Path) -> str:
 
 
 def _question(items: list[Item], document: Path) -> TrustError:
-    told = "; ".join(map(_describe, items))
+    listing = "; ".join(map(_describe, items))
     functions = [item.name for item in items if item.is_code and item.name.rpartition(":")[2].islower()]
     or_so = f", or {FLAG}={functions[0]} if that is a plain function" if functions else ""
     return TrustError(
-        printable(f"{document} {_why(items[0], document)}, and names {told}"),
+        printable(f"{document} {_why(items[0], document)}, and names {listing}"),
         f"Nothing of that was used. Look at it, and add {FLAG} to the same command if you agree{or_so} (in Python: trust=True); "
         "docs/trust.md says what that means.",
         tuple(_as_asked(item, document) for item in items),
@@ -236,8 +236,8 @@ def _why(item: Item, document: Path) -> str:
 def _describe(item: Item) -> str:
     if not item.is_code:
         return f"the {item.what} {item.name}"
-    told = f", told {' '.join(item.words)}" if item.words else ""
-    return f"the code {item.name.removesuffix(':')} from {gate.require_place(item.name).words}{told}"
+    words = f", told {' '.join(item.words)}" if item.words else ""
+    return f"the code {item.name.removesuffix(':')} from {gate.require_place(item.name).words}{words}"
 
 
 # --- what is remembered --------------------------------------------------------------------------------------------
@@ -350,14 +350,16 @@ def _is_whole(key: str, record: Any) -> bool:
 def _hear_parent() -> None:
     """What the process that started this one has agreed to."""
     with contextlib.suppress(ValueError, RecursionError):
-        told = json.loads(os.environ.get(CHILDREN, "{}"))
+        heritage = json.loads(os.environ.get(CHILDREN, "{}"))
         _here.update(
-            {key: record for key, record in told.items() if _is_whole(key, record)} if isinstance(told, dict) else {}
+            {key: record for key, record in heritage.items() if _is_whole(key, record)}
+            if isinstance(heritage, dict)
+            else {}
         )
 
 
-def _is_mine(found: os.stat_result) -> bool:
-    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & stat.S_IWOTH
+def _is_mine(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & stat.S_IWOTH
 
 
 def _key(item: Item, identity: str, how: str) -> str:

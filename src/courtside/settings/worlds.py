@@ -126,11 +126,11 @@ def _load_own(target: str) -> Any:
 
 def make_jax_env(name: str, options: Mapping[str, Any] | None = None) -> Any:
     """Build a world of ours by its name; options are text, as typed, or Python values."""
-    entry, told = find_entry(name), {key.replace("-", "_"): value for key, value in (options or {}).items()}
+    entry, words = find_entry(name), {key.replace("-", "_"): value for key, value in (options or {}).items()}
     make = _load_own(entry.target)
     if entry.group == MULTIGRID:  # these read their options themselves, since some have several names
-        return make(name, **told)
-    return make(**read_options(name, world_options(name), told))
+        return make(name, **words)
+    return make(**read_options(name, world_options(name), words))
 
 
 def build_world(source: EnvSource, options: Mapping[str, Any] | None = None) -> Any:

@@ -96,10 +96,10 @@ def run(
 def cannot_pass(config: Config) -> list[str]:
     """Say before the run that it cannot pass, not after."""
     window, steps = longest_window(config.thresholds), config.num_updates * config.batch_size
-    told = [f"This run makes {steps:,} steps but is judged over its last {window:,}: it cannot pass."]
+    sentences = [f"This run makes {steps:,} steps but is judged over its last {window:,}: it cannot pass."]
     unseen = [threshold.metric for threshold in config.thresholds if is_evaluation(threshold.metric)]
     blind = [f"This run is judged by {name} but --eval-every is 0: it cannot pass." for name in unseen[:1]]
-    return (told if steps < window else []) + ([] if config.eval_updates else blind)
+    return (sentences if steps < window else []) + ([] if config.eval_updates else blind)
 
 
 def compile_engine(engine: Compiles) -> Iterator[Event]:
@@ -219,9 +219,9 @@ def judge_evaluation(config: Config, episodes: Episodes, best_score: float) -> t
 def evaluation_metrics(episodes: Episodes) -> dict[str, float]:
     """What is logged of an evaluation; float32 as `best_score` holds it, so that an equal score is no better."""
     agents = np.asarray(episodes.agent_returns)
-    told = {EVAL_RETURN: episodes.returns} | ({EVAL_SCORE: agents.max(axis=-1)} if agents.shape[-1] > 1 else {})
-    means = {name: float(np.float32(np.mean(values))) for name, values in told.items()}
-    deviations = {std_of(name): float(np.std(values)) for name, values in told.items()}
+    returns = {EVAL_RETURN: episodes.returns} | ({EVAL_SCORE: agents.max(axis=-1)} if agents.shape[-1] > 1 else {})
+    means = {name: float(np.float32(np.mean(values))) for name, values in returns.items()}
+    deviations = {std_of(name): float(np.std(values)) for name, values in returns.items()}
     return means | deviations | {"eval/episodic_length": float(np.mean(episodes.lengths))}
 
 

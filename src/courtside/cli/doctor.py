@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from courtside.cli.arguments import Parser, add_member, add_trust, find_trained
-from courtside.cli.findings_view import Group, group, group_json, page, short_group_line, short_line
+from courtside.cli.findings_view import FindingGroup, group, group_json, page, short_group_line, short_line
 from courtside.errors import ConfigError
 from courtside.health.findings import is_news
 from courtside.runs import runlog
@@ -29,7 +29,7 @@ class Diagnosis:
     about: str
     """The world and how far the run is."""
     num_members: int
-    groups: tuple[Group, ...]
+    groups: tuple[FindingGroup, ...]
     """Findings by kind, most important first."""
     too_short: str | None
     """Why nothing can be said yet; None where it can."""
@@ -160,7 +160,7 @@ def closing_lines(run_dir: Path) -> list[str]:
     return [f"Health: {words}; {more}", f"  {shown[0]}", *advice(news[0]), *[f"  {line}" for line in shown[1:]]]
 
 
-def advice(first: Group) -> list[str]:
+def advice(first: FindingGroup) -> list[str]:
     """Why, and what to do, where something is wrong with a single run."""
     finding = first.findings[0]
     return [f"    {finding.cause} Do: {finding.remedy}"] if finding.sick and first.num_members == 1 else []

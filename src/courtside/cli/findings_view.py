@@ -21,7 +21,7 @@ ALL_MEMBERS = "seed-sensitivity"
 
 
 @dataclass(frozen=True)
-class Group:
+class FindingGroup:
     """One kind of finding, over the members of a population that have it; a single run is one member."""
 
     kind: str
@@ -40,7 +40,7 @@ class Group:
         return max(range(len(self.findings)), key=lambda i: weight(self.findings[i]))
 
 
-def group(findings: Sequence[Sequence[Finding]]) -> list[Group]:
+def group(findings: Sequence[Sequence[Finding]]) -> list[FindingGroup]:
     """Findings of each member -> one group per kind, what is wrong first.
 
     Among those it is the sum over members of 1/place, the place being that in the member's own list: what comes first
@@ -51,7 +51,7 @@ def group(findings: Sequence[Sequence[Finding]]) -> list[Group]:
         for place, finding in enumerate(listed, start=1):
             by_kind.setdefault(finding.kind, []).append((member, place, finding))
     groups = {
-        kind: Group(kind, tuple(row[2] for row in rows), tuple(row[0] for row in rows), len(findings))
+        kind: FindingGroup(kind, tuple(row[2] for row in rows), tuple(row[0] for row in rows), len(findings))
         for kind, rows in by_kind.items()
     }
     height = {kind: sum(1 / place for _, place, _ in rows) for kind, rows in by_kind.items()}
@@ -80,16 +80,16 @@ def gone_line(finding: Finding) -> str:
     return f"no longer seen: {_small(finding.title)}"
 
 
-def short_group_line(group: Group) -> str:
+def short_group_line(group: FindingGroup) -> str:
     """The same for a population: how many members, and since when at the earliest."""
     return f"{_who(group)}: {short_line(_earliest(group))}"
 
 
-def _earliest(group: Group) -> Finding:
+def _earliest(group: FindingGroup) -> Finding:
     return min(group.findings, key=lambda finding: finding.since_step or 0)
 
 
-def page(groups: Sequence[Group]) -> list[str]:
+def page(groups: Sequence[FindingGroup]) -> list[str]:
     """Everything about all findings: what is wrong, then what is worth knowing."""
     lines: list[str] = []
     for number, one in enumerate(groups, start=1):
@@ -99,7 +99,7 @@ def page(groups: Sequence[Group]) -> list[str]:
     return lines
 
 
-def group_lines(number: int, group: Group) -> list[str]:
+def group_lines(number: int, group: FindingGroup) -> list[str]:
     """One finding as a paragraph; of several members the clearest one gives the evidence."""
     finding, is_population = group.findings[group.example], group.num_members > 1
     lines = [f"{number}. {_headline(group)}"]
@@ -113,7 +113,7 @@ def group_lines(number: int, group: Group) -> list[str]:
     return lines + _labelled("more", [page_of(group.kind)])
 
 
-def _headline(group: Group) -> str:
+def _headline(group: FindingGroup) -> str:
     """`Entropy collapse, since step 120,000 (update 234)`, with the number of members before it."""
     finding = group.findings[group.example]
     if group.num_members > 1:
@@ -121,7 +121,7 @@ def _headline(group: Group) -> str:
     return f"{finding.title[:1].upper()}{finding.title[1:]}{_since(finding, group)}"
 
 
-def _since(finding: Finding, group: Group) -> str:
+def _since(finding: Finding, group: FindingGroup) -> str:
     if finding.since_step is None:
         return ""
     if len(group.findings) > 1:
@@ -130,7 +130,7 @@ def _since(finding: Finding, group: Group) -> str:
     return f", since step {count(finding.since_step)}{update}"
 
 
-def _who(group: Group) -> str:
+def _who(group: FindingGroup) -> str:
     if group.kind == ALL_MEMBERS:
         return f"All {group.num_members} members together"
     noun = "member" if group.num_members == 1 else "members"
@@ -151,7 +151,7 @@ def _small(title: str) -> str:
     return title if first[1:] != first[1:].lower() else title[:1].lower() + title[1:]
 
 
-def group_json(group: Group) -> dict[str, Any]:
+def group_json(group: FindingGroup) -> dict[str, Any]:
     """A group as data: the clearest finding, the members that have one, and the page."""
     record = {**to_json(group.findings[group.example]), "page": page_of(group.kind)}
     if group.num_members == 1:

@@ -38,7 +38,7 @@ def make_rewards(settings: EmeraldRewards | None = None, gained: Gained | None =
         Explorer(Footprints(settings.exploring), weights, defects.skips_petalburg),
         Healing(weights.heal_rew, settings.heal_steps, settings.heal_share),
         Events(weights.event_rew, defects.flips_pay),
-        Experience(weights, gained),
+        ExperiencePoints(weights, gained),
     )
     return RewardModel(
         components,
@@ -212,7 +212,7 @@ def _pick(flags: bytes, which: range) -> int:
     return int.from_bytes(flags[which.start // 8 : which.stop // 8], "little")
 
 
-class Experience:
+class ExperiencePoints:
     """Pays for the experience of all Pokemon, in the party and in boxes, that was gained since each was met."""
 
     names = ("exp_rew",)

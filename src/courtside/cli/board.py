@@ -178,7 +178,10 @@ class Board:
             case Standing():
                 self.standing = event
             case Rewound():
-                self._go_back(event)
+                self.step, self.update = event.step, event.update
+                # The thresholds are judged by what remains.
+                self.tracker = VerdictTracker(self.config.thresholds if self.config else ())
+                self.tracker.add(event.rows)
             case Finished():
                 self.step, self.update = event.step, event.update
 
@@ -192,18 +195,14 @@ class Board:
         self.best = event.best_score
         self.phase = "starting ..."
 
-    def _go_back(self, event: Rewound) -> None:
-        """The thresholds are judged by what remains."""
-        self.step, self.update = event.step, event.update
-        self.tracker = VerdictTracker(self.config.thresholds if self.config else ())
-        self.tracker.add(event.rows)
-
     def _progress(self, event: Progress) -> None:
         now, is_warm_up = self.clock(), not self.has_progress and event.seconds < WARM_UP
         self.began = now - event.seconds if self.began is None else self.began
         self.step, self.update, self.seconds = event.step, event.update, now - self.began
         self.rollout_share, self.has_progress = event.rollout_share, True
-        self._measure_speed(event)
+        self.recent.append((event.steps_per_second * event.seconds, event.seconds))
+        while sum(seconds for _, seconds in self.recent) - self.recent[0][1] > SPEED_SECONDS:
+            self.recent.popleft()
         self.tracker.add(event.rows)
         self._show(event.rows)
         if self.filling is not None or is_warm_up:
@@ -219,11 +218,6 @@ class Board:
             if value is not None or not is_per_episode(key):
                 self.metrics[name] = value
         self.learned = sum(has_learned(row) for row in rows) / max(1, len(rows))
-
-    def _measure_speed(self, event: Progress) -> None:
-        self.recent.append((event.steps_per_second * event.seconds, event.seconds))
-        while sum(seconds for _, seconds in self.recent) - self.recent[0][1] > SPEED_SECONDS:
-            self.recent.popleft()
 
     def _evaluated(self, event: Evaluated) -> None:
         self.tracker.add([{"step": event.step, "update": event.update, **event.metrics}])

@@ -110,14 +110,11 @@ def option_lines(options: tuple[Option, ...]) -> list[str]:
 def row(entry: worlds.EnvEntry) -> tuple[str, ...]:
     """One line of the table; what is too long for it is told by the page of the world."""
     world = worlds.make_jax_env(entry.name)
-    sees, does = (_short(spaces.describe(space)) for space in (world.spec.observation, world.spec.action))
+    texts = (spaces.describe(space) for space in (world.spec.observation, world.spec.action))
+    sees, does = (text if len(text) <= WIDEST else f"{text[: WIDEST - 3]}..." for text in texts)
     more = f" and {len(entry.aliases) - 1} more" if len(entry.aliases) > 1 else ""
     also = f"{entry.aliases[0]}{more}" if entry.aliases else "-"
     return entry.name, entry.about, sees, does, str(world.spec.num_agents), time_limit(world), also
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= WIDEST else f"{text[: WIDEST - 3]}..."
 
 
 def record(entry: worlds.EnvEntry) -> dict[str, Any]:

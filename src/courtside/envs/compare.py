@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
+
+from courtside.types import numbers_of
 
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 """Compiled and uncompiled programs round differently; more than this is another result."""
@@ -15,7 +16,7 @@ CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 
 def without_keys(tree: Any) -> Any:
     """Random keys as plain numbers, so that NumPy can hold them."""
-    return jax.tree.map(lambda x: jax.random.key_data(x) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else x, tree)
+    return jax.tree.map(numbers_of, tree)
 
 
 def equal(a: Any, b: Any) -> bool:

@@ -85,17 +85,14 @@ def find_env(env_id: str) -> EnvSource:
         if name.lower() == entry.name:
             return EnvSource("jax", entry.name)
         if name in entry.aliases:
-            return EnvSource("jax", entry.name, note=_alias_note(entry, name))
+            note = f"{name} runs as our JAX world {entry.name!r}"
+            note += "." if entry.group in (MULTIGRID, GAMES) else f"; --env-id gym:{name} takes Gymnasium's own."
+            return EnvSource("jax", entry.name, note=note)
     for kind in all_kinds():
         if (source := kind.look_up(env_id)) is not None:
             return source
     others = " Any Gymnasium env is gym:NAME, any Atari game atari:NAME."
     raise ConfigError(unknown_name("env", env_id, _nearby(name), "courtside envs") + others)
-
-
-def _alias_note(entry: EnvEntry, alias: str) -> str:
-    runs = f"{alias} runs as our JAX world {entry.name!r}"
-    return f"{runs}." if entry.group in (MULTIGRID, GAMES) else f"{runs}; --env-id gym:{alias} takes Gymnasium's own."
 
 
 def _nearby(name: str) -> list[str]:

@@ -98,7 +98,8 @@ def evaluate_run(
     greedy = loaded.config.run.eval_deterministic if deterministic is None else deterministic
     seed = evaluation_seed(loaded.config.run.seed, 0) if seed is None else seed
     played, notes = _play(loaded, video, Scene(loaded.policies, seed, episodes, greedy, min(video_episodes, episodes)))
-    undrawn = "" if draws_actions or deterministic is not False else _note_undrawn(algo)
+    undrawn = f"{algo} draws no actions: its actors' own are played, without the noise of training."
+    undrawn = "" if draws_actions or deterministic is not False else undrawn
     returns, lengths = np.asarray(played.returns, np.float64), np.asarray(played.lengths)
     summary = summarize(returns)
     return EvalResult(
@@ -120,10 +121,6 @@ def evaluate_run(
         video=None if video is None else str(video),
         whole_games=any(kind.whole_games and kind.name in loaded.pipeline for kind in all_kinds()),
     )
-
-
-def _note_undrawn(algo: str) -> str:
-    return f"{algo} draws no actions: its actors' own are played, without the noise of training."
 
 
 def _play(loaded: LoadedRun, video: str | Path | None, scene: Scene) -> tuple[Episodes, list[str]]:

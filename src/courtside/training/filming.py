@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PyTree
 
@@ -22,7 +21,7 @@ from courtside.hosts.rows import action_layout, make_action_reader
 from courtside.runs.captions import caption_frame, lay_out
 from courtside.runs.video import Frame, write_video
 from courtside.settings.kinds import find_kind
-from courtside.types import Policy
+from courtside.types import Policy, is_key
 
 MAX_FRAMES = 30_000
 """Where the film of one episode outside JAX breaks off: behind the end of the longest Atari game."""
@@ -87,7 +86,10 @@ def play_again(
     env.reset(seed=seed)
     captioned = _caption(engine, env, zoom, 0, earned[0], "")
     yield captioned
-    for step, action in enumerate(_as_taken(engine, actions[:MAX_FRAMES]), start=1):
+    shape, dtype = action_layout(engine.spec.action)
+    actions = actions[:MAX_FRAMES]  # [L, 1, ...], read as a worker hands them to its env
+    actions = actions.reshape(len(actions), *shape).astype(dtype)
+    for step, action in enumerate(make_action_reader(engine.spec.action)(actions), start=1):
         _, reward, terminated, truncated, info = env.step(action)
         earned[0] += reward
         cut = "cut: nothing happened" if info.get("idle") else "time limit"
@@ -97,12 +99,6 @@ def play_again(
         if ending:
             break
     yield from [captioned] * (fps - 1)
-
-
-def _as_taken(engine: HostEngine, actions: np.ndarray) -> Iterable[Any]:
-    """Recorded actions [L, 1, ...] as a worker hands them to its env."""
-    shape, dtype = action_layout(engine.spec.action)
-    return make_action_reader(engine.spec.action)(actions.reshape(len(actions), *shape).astype(dtype))
 
 
 def _caption(engine: HostEngine, env: Any, zoom: int, step: int, earned: float, ending: str) -> Frame:
@@ -181,14 +177,9 @@ def _figure(value: float) -> str:
 
 def draw_states(draw: Callable[[Any], Any], states: PyTree) -> Iterator[Frame]:
     """Pictures of stacked states, a batch at a time; the last batch is filled up, so one program draws them all."""
-    states = jax.tree.map(_on_host, states)
+    states = jax.tree.map(lambda leaf: leaf if is_key(leaf) else np.asarray(leaf), states)
     count = len(jax.tree.leaves(states)[0])
     for start in range(0, count, BATCH):
         index = np.minimum(np.arange(start, start + BATCH), count - 1)
         frames = np.asarray(draw(jax.tree.map(lambda leaf, index=index: leaf[index], states)))
         yield from frames[: count - start]
-
-
-def _on_host(leaf: Any) -> Any:
-    """Plain arrays; random keys stay what they are."""
-    return leaf if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else np.asarray(leaf)

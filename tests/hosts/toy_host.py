@@ -105,7 +105,7 @@ def make_page(source):
 
 
 KIND = Kind(
-    name="toy", calls="toy_host", check="toy_host", read=read, shows_screens=True,
+    name="toy", calls="toy_host", check="toy_host", usage="toy:walk", about="a walk", read=read, shows_screens=True,
     games=Games(
         names=("walk",), list_names=lambda: ["toy:walk"], make_page=make_page, list_options=lambda source: OPTIONS, give=give,
         describe=describe,

@@ -45,6 +45,8 @@ class Parts(NamedTuple):
     """(group, hyper, what stays, number, what moves) -> what moves"""
     finish: Callable[..., Any]
     """(group, hyper, what stays, what moves) -> learner, metrics"""
+    num_epochs: Callable[[Config], int]
+    """Calls of `run_epoch` in one update."""
 
 
 def remember_nothing(group: Group, num_envs: int) -> Any:

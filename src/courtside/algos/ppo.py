@@ -368,5 +368,5 @@ PPO = Algorithm(
     update=each_group(update),
     metrics=METRICS,
     cut_episodes=cut_episodes,
-    parts=Parts(start, run_epoch, finish),
+    parts=Parts(start, run_epoch, finish, num_epochs=lambda config: config.ppo.update_epochs),
 )

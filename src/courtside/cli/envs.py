@@ -16,12 +16,8 @@ COLUMNS = ("name", "what it is", "sees", "does", "agents", "time limit", "also a
 WIDEST = 54
 OPTION_COLUMNS = ("option", "default", "must be", "meaning")
 
-OTHERS = """gym:NAME       any Gymnasium env, such as gym:LunarLander-v3 (needs the gym extra)
-atari:game     any Atari game, such as atari:breakout (needs the atari extra); `courtside envs atari` lists them
-gba:emerald    Pokemon Emerald from your own cartridge's dump (--rom PATH; needs the emulator extra)
-pz:module      any PettingZoo ParallelEnv, such as pz:pettingzoo.butterfly.pistonball_v6 (needs the pettingzoo extra)
-module:Class   your own: a courtside world or a gymnasium.Env that can be imported from here
-
+OWN = "module:Class", "your own: a courtside world or a gymnasium.Env that can be imported from here"
+CLOSING = """
 See a world's options with `courtside envs NAME`, test one with `courtside check ENV`, train with `courtside train --env-id ENV`."""
 
 
@@ -60,7 +56,8 @@ def page() -> list[str]:
     for group, about in worlds.GROUPS.items():
         rows = [row(entry) for entry in worlds.ENVS if entry.group == group]
         lines += [f"{group}: {about}", *table([COLUMNS, *rows]), ""]
-    return [*lines, OTHERS]
+    others = (*((kind.usage, kind.about) for kind in all_kinds()), OWN)
+    return [*lines, *(f"{usage:<15}{about}" for usage, about in others), CLOSING]
 
 
 def one_page(entry: worlds.EnvEntry) -> list[str]:

@@ -236,9 +236,8 @@ def acting_setup(meta: Mapping[str, Any]) -> Group:
     net = dataclasses.replace(there.net, critic=plain.net.critic, learners=plain.net.learners)
     run = dataclasses.replace(plain.run, algo=there.run.algo)
     known = dataclasses.replace(plain, run=run, net=net)
-    config = settings.override(known, norm_obs=there.learning.norm_obs)
-    if hasattr(there.learning, "ensemble"):
-        config = settings.override(config, ensemble=there.mad4pg.ensemble)
+    acting = {name: value for name, value in vars(there.learning).items() if name in ("norm_obs", "ensemble")}
+    config = settings.override(known, **acting)
     observation, action = (spaces.from_json(meta["pipeline"][name]) for name in ("observation", "action"))
     return make_group(config, observation, action, 1)
 

@@ -37,7 +37,8 @@ class Overlap:
     """Compiled parts of an update, and the update that is under way."""
 
     def __init__(self, team: Team, config: Config, hyper: Any) -> None:
-        self._num_epochs, self.hyper = config.ppo.update_epochs, hyper
+        assert team.algorithm.parts is not None
+        self._num_epochs, self.hyper = team.algorithm.parts.num_epochs(config), hyper
         self._start = jax.jit(functools.partial(start, team))
         self._run_epoch = jax.jit(functools.partial(run_epoch, team), donate_argnums=3)
         self._finish = jax.jit(functools.partial(finish, team))

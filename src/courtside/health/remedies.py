@@ -100,11 +100,11 @@ def widen(factor: float) -> Callable[[Config], Settings]:
     """Atoms over a range `factor` times as wide, the same middle."""
 
     def change(config: Config) -> Settings:
-        vmin, vmax = config.mad4pg.vmin, config.mad4pg.vmax
-        more = (factor - 1) * (vmax - vmin) / 2
-        return (
-            {"vmin": _digits(vmin - more), "vmax": _digits(vmax + more)} if config.traits.predicts_distribution else {}
-        )
+        if not config.traits.predicts_distribution:
+            return {}
+        own: Any = config.learning
+        more = (factor - 1) * (own.vmax - own.vmin) / 2
+        return {"vmin": _digits(own.vmin - more), "vmax": _digits(own.vmax + more)}
 
     return change
 
@@ -112,15 +112,15 @@ def widen(factor: float) -> Callable[[Config], Settings]:
 def shrink(factor: float) -> Callable[[Config], Settings]:
     """Atoms over a range whose ends are `factor` times as far from 0."""
     ends = lambda own: {"vmin": _digits(own.vmin * factor), "vmax": _digits(own.vmax * factor)}  # noqa: E731
-    return lambda config: ends(config.mad4pg) if config.traits.predicts_distribution else {}
+    return lambda config: ends(config.learning) if config.traits.predicts_distribution else {}
 
 
 def follow(factor: float) -> Callable[[Config], Settings]:
     """Slow copies that follow `factor` times as fast, at most at once."""
 
     def change(config: Config) -> Settings:
-        own = config.mad4pg
-        if not hasattr(config.learning, "tau"):
+        own: Any = config.learning
+        if not hasattr(own, "tau"):
             return {}
         return (
             {"tau": _digits(min(1.0, own.tau * factor))}
@@ -133,9 +133,10 @@ def follow(factor: float) -> Callable[[Config], Settings]:
 
 def fade_noise(config: Config) -> Settings:
     """Noise that falls to 0 by the planned end, from where it is set now or from what is usual."""
-    if not hasattr(config.learning, "e"):
+    own: Any = config.learning
+    if not hasattr(own, "e"):
         return {}
-    start = min(parse_schedule(config.mad4pg.e).start, 0.3)
+    start = min(parse_schedule(own.e).start, 0.3)
     return {"anneal": "schedule", "e": f"linear({start:.6g}, 0)"}
 
 

@@ -112,6 +112,8 @@ def time_limit(case: Case) -> Finding | None:
 
 
 def schedule_ended_early(case: Case) -> Finding | None:
+    if not case.config.learning.RATES:
+        return None
     rate = case.history[f"charts/{case.config.learning.RATES[0]}"]
     top = highest(rate)
     if not top > 0 or any(turn.setting.endswith(RATES) for turn in turns_of(case.config)):

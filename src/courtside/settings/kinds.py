@@ -19,9 +19,9 @@ from courtside.settings.values import Option, split_words
 
 KINDS = {
     "gym": "courtside.hosts.gym.kind:KIND",
-    "pz": "courtside.hosts.pz.kind:KIND",
     "atari": "courtside.hosts.atari.kind:KIND",
     "gba": "courtside.hosts.gba.kind:KIND",
+    "pz": "courtside.hosts.pz.kind:KIND",
 }
 """What stands before the colon of an id -> the record of its kind."""
 OF_MODULES = "gym"
@@ -118,6 +118,10 @@ class Kind:
     """Module: how envs are built and called (`hosts.calls.Calling`)."""
     check: str
     """Module with `run_checks`: does an env keep its kind's contract?"""
+    usage: str
+    """How such an id is typed, for the list of all worlds."""
+    about: str
+    """What it leads to, and what that needs."""
 
     # --- ids
     read: Callable[[str], EnvSource]

@@ -121,6 +121,7 @@ def make_page(source: EnvSource) -> GamePage:
 
 KIND = Kind(
     name="atari", calls="courtside.hosts.atari.calls", check="courtside.hosts.atari.check",
+    usage="atari:game", about="any Atari game, such as atari:breakout (needs the atari extra); `courtside envs atari` lists them",
     read=read, recognises=recognises, near=near_games, registers="ale_py",
     games=Games(
         names=GAMES, list_names=list_games, make_page=make_page, list_options=options.list_options, give=options.give,

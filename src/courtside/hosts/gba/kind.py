@@ -102,6 +102,7 @@ def make_page(source: EnvSource) -> GamePage:
 
 KIND = Kind(
     name="gba", calls="courtside.hosts.gba.calls", check="courtside.hosts.gba.check",
+    usage="gba:emerald", about="Pokemon Emerald from your own cartridge's dump (--rom PATH; needs the emulator extra)",
     read=read, recognises=recognises, targets=targets,
     games=Games(
         names=tuple(GAMES), list_names=list_games, make_page=make_page, list_options=list_options, give=give, describe=describe

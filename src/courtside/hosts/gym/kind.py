@@ -33,5 +33,6 @@ def targets(source: EnvSource) -> tuple[str, ...]:
 
 KIND = Kind(
     name="gym", calls="courtside.hosts.gym.calls", check="courtside.hosts.gym.check",
+    usage="gym:NAME", about="any Gymnasium env, such as gym:LunarLander-v3 (needs the gym extra)",
     read=read, look_up=look_up, targets=targets,
 )  # fmt: skip

@@ -20,5 +20,6 @@ def targets(source: EnvSource) -> tuple[str, ...]:
 
 KIND = Kind(
     name="pz", calls="courtside.hosts.pz.calls", check="courtside.hosts.pz.check",
+    usage="pz:module", about="any PettingZoo ParallelEnv, such as pz:pettingzoo.butterfly.pistonball_v6 (needs the pettingzoo extra)",
     read=read, targets=targets,
 )  # fmt: skip

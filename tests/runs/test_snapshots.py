@@ -5,7 +5,7 @@ from __future__ import annotations
 from courtside.runs import snapshots
 from courtside.settings import config, presets
 from courtside.settings.turns import Turns
-from courtside.training import loop
+from courtside.training import insurance, loop
 
 
 def planned(**changes):
@@ -21,7 +21,8 @@ def test_moments_are_spread_over_the_run_and_leave_out_its_end():
 
 def test_chunks_stop_at_snapshots_evaluations_and_insurance_checks():
     settings = planned(total_timesteps=128 * 300, snapshots=4, eval_every=128 * 20, insure=True)
-    assert loop.updates_until_pause(settings, 0, Turns(settings)) == 3, "the insurance looks every 3 updates"
+    periods = (insurance.period(settings),)
+    assert loop.updates_until_pause(settings, 0, Turns(settings), periods) == 3, "the insurance looks every 3 updates"
     plain = planned(total_timesteps=128 * 300, snapshots=4, eval_every=128 * 20)
     assert [loop.updates_until_pause(plain, u, Turns(plain)) for u in (0, 20, 60, 74, 75, 290)] == [
         20,

@@ -279,7 +279,7 @@ def test_a_module_is_asked_for_its_parallel_env_and_is_measured():
     assert source.id == "pz:pz_envs"
     found = measure_env(source, with_speed=True)
     assert found["step_seconds"] > 0
-    assert found["facts"]["agent_names"] == ["left", "right"]
+    assert tuple(found["facts"]["agent_names"]) == ("left", "right")
 
 
 def test_auto_measures_and_foresees_memory():

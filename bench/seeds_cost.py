@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 from courtside.engines import backend
+from courtside.experiments import start
 from courtside.runs import runlog
 from courtside.runs.events import Compiled, Event
 from courtside.runs.members import member_dirs
 from courtside.settings.config import Config, override
 from courtside.settings.presets import find_preset
-from courtside.training import session
 
 
 class CompileClock:
@@ -40,9 +40,9 @@ class CompileClock:
 
 def measure(config: Config) -> tuple[Path, float, float]:
     """Run folder, wall time without compiling, and compile time."""
-    clock, start = CompileClock(), time.perf_counter()
-    result = session.train(config, view=clock)
-    return result.run_dir, time.perf_counter() - start - clock.seconds, clock.seconds
+    clock, begun = CompileClock(), time.perf_counter()
+    result = start.train(config, view=clock)
+    return result.run_dir, time.perf_counter() - begun - clock.seconds, clock.seconds
 
 
 def compare(alone: Path, member: Path) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from courtside.health.verdict import VerdictTracker
 from courtside.runs import checkpoint, runlog
 from courtside.runs.events import Compiling, Notice, Progress, Started
 from courtside.settings import config, presets
+from courtside.settings.config import override
 from courtside.training import session
 
 SMALL = {"total_timesteps": 16_384, "num_envs": 4, "num_steps": 32, "eval_episodes": 4, "tensorboard": False}
@@ -376,3 +377,15 @@ def test_saving_takes_a_twentieth_of_the_time_at_most(tmp_path):
     assert saver.is_due()
     large = session.Saver(tmp_path, small(tmp_path, checkpoint_seconds=10.0), {}, state_mb=128.0)
     assert not large.is_due(), "at the start a replay holds nothing"
+
+
+def test_several_seeds_are_not_taken_for_one_run(whole, tmp_path):
+    several = override(runlog.read_config(whole), seeds=2, runs_dir=str(tmp_path))
+    with pytest.raises(ConfigError, match="trains several"):
+        session.train(several)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "population" / "members" / "00").mkdir(parents=True)
+    (tmp_path / "population" / "config.json").write_bytes((whole / "config.json").read_bytes())
+    with pytest.raises(CheckpointError, match="resumes both"):
+        session.resume(tmp_path / "population")
+    assert not (tmp_path / "population" / "metrics.jsonl").exists()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from courtside.errors import CheckpointError
 from courtside.machine import end_with_parent
-from courtside.runs.holding import hold
+from courtside.runs.holding import hold, is_held
 
 WAIT_SECONDS = 60.0
 
@@ -36,6 +36,8 @@ def wait_until_free(folder: Path, seconds: float = WAIT_SECONDS) -> None:
         try:
             return hold(folder).close()
         except CheckpointError:
+            if is_held(folder) is False:
+                return None  # it cannot be held for another reason
             time.sleep(0.1)
 
 

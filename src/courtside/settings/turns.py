@@ -40,7 +40,7 @@ def read_turn(word: str, config: Config) -> Turn:
     names = config.learning.SCHEDULES
     if not (update.isdecimal() and len(update) <= MOST_DIGITS and setting and value):
         raise ConfigError(
-            f"--turns has the word {word!r}, but each must be UPDATE:NAME=VALUE, such as 500:{config.learning.RATES[-1]}=1e-4."
+            f"--turns has the word {word!r}, but each must be UPDATE:NAME=VALUE, such as 500:{(config.learning.RATES or ('learning_rate',))[-1]}=1e-4."
         )
     if setting not in names:
         raise ConfigError(

@@ -16,12 +16,12 @@ from courtside.engines import Engine, backend, fit, make_engine
 from courtside.engines.host_engine import HostEngine
 from courtside.engines.jax_engine import JaxEngine
 from courtside.engines.opponents import keep
-from courtside.errors import CheckpointError
+from courtside.errors import CheckpointError, ConfigError
 from courtside.health.verdict import Verdict, VerdictTracker, to_json
 from courtside.runs import checkpoint, runlog
 from courtside.runs.events import Compiling, Evaluated, Event, Finished, Notice, Progress, Racing, Rewound, Settled
 from courtside.runs.holding import Hold, hold
-from courtside.runs.members import note_alone
+from courtside.runs.members import is_population, note_alone
 from courtside.runs.runlog import RunLog
 from courtside.runs.trust import consent, take_trouble
 from courtside.settings.config import Config
@@ -68,8 +68,12 @@ class Result:
 
 
 def train(config: Config, *, view: View | None = None) -> Result:
-    """A new run in a new folder."""
+    """A new run in a new folder; `experiments.start` has one or many."""
     config.validate()
+    if config.run.seeds > 1:
+        raise ConfigError(
+            f"--seeds is {config.run.seeds}, but this trains one run; `experiments.start.train` trains several."
+        )
     config = runlog.with_rom(config, config.env.rom)
     insurance.refuse(config)
     backend.start(config)
@@ -97,6 +101,10 @@ def resume(
     """Go on with a run from its newest whole checkpoint, or from its beginning where it has none yet; `rom` is where its
     cartridge's dump lies now, `trust` consents to the code that a stranger's run names."""
     run_dir = runlog.find_run(run)
+    if is_population(run_dir):
+        raise CheckpointError(
+            f"{run_dir} is a population, but this resumes one run; `experiments.start.resume` resumes both."
+        )
     with contextlib.closing(hold(run_dir)) as held:  # before anything is read: whoever trains it may change it
         with consent(trust):
             config = runlog.open_config(run_dir, rom=rom)
@@ -200,9 +208,14 @@ def _drive(
     insurer = _insure(config, engine, saver, account)
     course, turns = _Course(config, log, saver, done), Turns(config)
     updates = run_training(config, engine=engine, state=state, guard=insurer, watch=watch, turns=turns)
-    wall, filmer = Wall(engine, log.folder, config.run.screens), Filmer(log.folder, config)
+    wall = Wall(engine, log.folder, config.run.screens)
     begun = time.perf_counter()
-    with Signals() as signals, contextlib.closing(log), contextlib.closing(filmer), contextlib.closing(updates):
+    with (
+        Signals() as signals,
+        contextlib.closing(log),
+        contextlib.closing(updates),
+        contextlib.closing(Filmer(log.folder, config)) as filmer,
+    ):
         note, hand_on = partial(note_and_tell, [log], view), partial(_hand_on, log, view)
         desk = Desk(log.folder, signals, partial(_write_turn, log.folder, turns), note)
         for event in updates:
